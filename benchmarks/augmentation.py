@@ -190,7 +190,7 @@ def main(
     click.echo(f"# {machine()}; BDeu(1), k = 3, t = {t}, {starts} start(s)")
     click.echo(
         f"{'case':14}{'method':10}{'vars':>5}{'rows':>6}{'cells':>7}{'cpu':>9}{'s/start':>9}{'ms/cell':>9}"
-        f"{'score':>14}{'gap %':>8}  {'right':6}status"
+        f"{'score':>14}{'gap':>8}  {'right':6}status"
     )
     best = [-np.inf]
 
@@ -212,7 +212,7 @@ def main(
         click.echo(
             f"{name:14}{method:10}{case.holed.n_variables:5}{case.holed.n_rows:6}{cells:7}{cpu:9.2f}"
             f"{result.seconds / climbs:9.2f}{1e3 * cpu / max(1, cells) / climbs:9.2f}"
-            f"{result.score:14.3f}{100 * result.gap:8.3f}  {accuracy(case, result):6}"
+            f"{result.score:14.3f}{result.gap:8.3f}  {accuracy(case, result):6}"
             f"{result.status}{': ' + result.message if result.message else ''}"
         )
         sys.stdout.flush()

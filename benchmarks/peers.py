@@ -54,7 +54,7 @@ def plain(problem: Problem, limit: float) -> tuple[float, str]:
     model.optimize()
     score, bound = -model.getPrimalbound(), -model.getDualbound()
     solved = model.getStatus() == "optimal"
-    return score, "optimal" if solved else f"gap {100 * (bound - score) / abs(score):.3g} %"
+    return score, "optimal" if solved else f"gap {bound - score:.3g}"
 
 
 def causal_learn(problem: Problem, method: str) -> tuple[float, str]:

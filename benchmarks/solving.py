@@ -68,7 +68,7 @@ def ours(solver: str, problem: Problem, limit: float) -> Attempt | None:
         result = solve(problem, solver=solver, time_limit=limit)
     except TooLargeError:
         return None
-    gap = f"gap {100 * result.gap:.2g} % ({result.seconds:.0f} s)"
+    gap = f"gap {result.gap:.2g} ({result.seconds:.0f} s)"
     return Attempt(result.seconds, result.score, "optimal" if result.status == "optimal" else gap)
 
 

@@ -46,6 +46,9 @@ ROUNDING_BUDGET = 200
 MANY_CANDIDATES = 2000
 """Candidates above which steepest edge pricing pays: a third of the iterations, slower ones."""
 
+PRECISION, FEASIBILITY = 1e-9, 1e-6
+"""SCIP's tolerances, by which its bounds are off: of sums, relative to them, and of rows."""
+
 LARGE_LOSS = 1e3
 """Loss above which a finer feasibility tolerance is needed."""
 
@@ -168,13 +171,15 @@ class Master:
         """Take over SCIP's bound and, if it found one by itself, its better selection."""
         self._take_bound()
         ours = self.component.relaxation - self.control.score
-        if self.model.getNSols() and self.model.getPrimalbound() < ours - 1e-9 * max(1.0, ours):
+        if self.model.getNSols() and self.model.getPrimalbound() < ours - PRECISION:
             self._take_best()
 
     def _bound(self, loss: float) -> float:
-        """Turn a lower bound on the loss into an upper bound on the score, rounded up."""
-        bound = self.component.relaxation - max(0.0, loss)
-        return bound + 1e-6 + 1e-9 * abs(bound)
+        """Turn a lower bound on the loss into an upper bound on the score, rounded up.
+
+        SCIP's linear programs are solved up to its tolerances, so their bounds are not exact.
+        """
+        return self.component.relaxation - max(0.0, loss * (1.0 - PRECISION) - FEASIBILITY)
 
     def relaxed(self) -> NDArray[np.float64]:
         """Return the values of the candidates in the current LP."""
@@ -218,7 +223,9 @@ class Master:
         if status == "infeasible" and control.incumbent is None:
             return control.infeasible(nodes)
         if status in (*PROOFS, *LIMITS):
-            bound = control.score if status == "optimal" else np.inf
+            bound = np.inf
+            if status in PROOFS:
+                bound = control.score + (status != "optimal") * control.options.absolute_gap
             return control.outcome(proven=status in PROOFS, bound=bound, nodes=nodes)
         raise SolverError(
             f"SCIP stopped with the status {status!r} on a component of "

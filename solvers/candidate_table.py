@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -149,7 +150,7 @@ class CandidateTable:
 
     def total(self, parents: Parents) -> float:
         """Return the score of a network of candidates."""
-        return float(self.problem.scores[self.chosen(parents)].sum())
+        return fsum(self.problem.scores[self.chosen(parents)].tolist())
 
 
 def neighbours(
@@ -170,7 +171,7 @@ def neighbours(
     """
     scores, bits, child = table.problem.scores, table.bits, table.problem.child
     own, descendants = table.chosen(parents), _descendants(parents, bits.shape[1])
-    reached = scores[own].sum() + scores - scores[own][child]
+    reached = fsum(scores[own].tolist()) + (scores - scores[own][child])
     fits = (bits != bits[own][child]).any(axis=1) & (reached > least)
     rows = np.flatnonzero(fits & ~(bits & descendants[child]).any(axis=1))
     for row in rows[np.argsort(-reached[rows], kind="stable")[:most]].tolist():

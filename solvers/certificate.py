@@ -61,6 +61,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.files import atomic_write
+from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.errors import CheckError
 
 from .certificate_checker import Problem, Unproven, digest, placeable, relax, verify
@@ -114,6 +115,19 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
     def leaves(self) -> int:
         """Number of leaves of the tree."""
         return sum(node[0] == "leaf" for node in self.tree)
+
+    def is_within(self, gap: float) -> bool:
+        """Return whether its gap is at most so many nats, up to the tolerance of results.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> table = el.read_dataset("cancer-mcar-complete")
+        >>> problem = el.candidate_parent_sets(table, "bdeu", max_parents=1)
+        >>> el.solve(problem, certify=True).certificate.is_within(0.0)
+        True
+        """
+        return Fraction(self.gap) <= Fraction(gap) + Fraction(TOLERANCE)
 
     def described_restrictions(self) -> list[str]:
         """Return the restrictions in words."""

@@ -10,14 +10,15 @@ entries, stand in :mod:`exactlearn.solvers.strategy`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import fsum, inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import Checkpoint
-from exactlearn._runtime.control import ROUNDING, Event, SearchControl
+from exactlearn._runtime.control import Event, SearchControl
+from exactlearn._runtime.tolerance import TOLERANCE
 
 from .components import Component, bits_to_matrix, split
 from .multipliers import Multipliers
@@ -25,9 +26,6 @@ from .problem import Problem
 
 SOON = 0.05
 """Seconds between two reports of a bound that improves all the time."""
-
-LEAST = 1e-12
-"""Smallest relative change of a score that counts as one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +102,6 @@ class SolverOptions(SolverParameters):
     explain: bool = False
 
 
-def absolute_gap(gap: float, score: float, bound: float) -> float:
-    """Return a difference that is within a relative gap for every score up to the bound."""
-    return 0.999 * gap * min(abs(score), abs(bound)) if score * bound > 0.0 else 0.0
-
-
 Selection = NDArray[np.int64]
 """A candidate for each variable of a component, shape (n,)."""
 
@@ -148,6 +141,9 @@ class Progress:
         Remarks for the user.
     open_nodes
         Nodes or states that the search of the current component is still to process.
+    tolerance
+        Difference of bound and score of a component that counts as none: of all components
+        together, it is that of results.
 
     Parameters
     ----------
@@ -155,6 +151,8 @@ class Progress:
         What is solved, and its pieces.
     control
         The control of the whole search.
+    offset
+        What the scores of a relative problem are short of, in reports.
     """
 
     def __init__(
@@ -162,8 +160,11 @@ class Progress:
         problem: Problem,
         components: Sequence[Component],
         control: SearchControl,
+        offset: float = 0.0,
     ) -> None:
         self.problem = problem
+        self.offset = offset
+        self.tolerance = TOLERANCE / max(1, len(components))
         self.components = list(components)
         self.control = control
         control.state = self._event
@@ -180,20 +181,30 @@ class Progress:
         self._lowest = inf
 
     @property
-    def score(self) -> float:
-        """Total score of the incumbent, recomputed; ``-inf`` while a component has none."""
+    def relative_score(self) -> float:
+        """Score of the incumbent without the offset; ``-inf`` while a component has none."""
         if self._without_incumbent:
             return -inf
-        return float(self.problem.scores[self.chosen].sum())
+        return fsum(self.problem.scores[self.chosen].tolist())
+
+    @property
+    def relative_bound(self) -> float:
+        """Lowest sum of the bounds so far, without the offset, never below the score's."""
+        open_bounds = [
+            bound for bound, refined in zip(self.bounds, self.refined, strict=True) if not refined
+        ]
+        self._lowest = min(self._lowest, fsum(open_bounds))
+        return max(self.relative_score, self._lowest)
+
+    @property
+    def score(self) -> float:
+        """Total score of the incumbent; ``-inf`` while a component has none."""
+        return self.offset + self.relative_score
 
     @property
     def bound(self) -> float:
-        """Lowest sum of the bounds so far, never below the score."""
-        now = sum(
-            bound for bound, refined in zip(self.bounds, self.refined, strict=True) if not refined
-        )
-        self._lowest = min(self._lowest, float(now))
-        return max(self.score, self._lowest)
+        """No selection scores more."""
+        return self.offset + self.relative_bound
 
     @property
     def parents(self) -> tuple[tuple[int, ...], ...] | None:
@@ -212,7 +223,7 @@ class Progress:
             return False
         component = self.components[k]
         score = component.total(chosen)
-        if score <= self.scores[k] + LEAST * abs(score):
+        if score <= self.scores[k]:
             return False
         self._without_incumbent -= self.scores[k] == -inf
         self.scores[k] = score
@@ -338,9 +349,8 @@ class ComponentControl(SearchControl):
 
     @property
     def is_proven(self) -> bool:
-        """Whether score and bound differ by no more than the absolute gap, or by rounding."""
-        gap = max(self.options.absolute_gap, ROUNDING * max(1.0, abs(self.score)))
-        return self.bound <= self.score + gap
+        """Whether score and bound differ by no more than the absolute gap and the tolerance."""
+        return self.bound <= self.score + self.options.absolute_gap + self._progress.tolerance
 
     @property
     def states(self) -> Checkpoint:

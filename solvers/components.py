@@ -11,6 +11,7 @@ component as bare arrays, :class:`Families`.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import fsum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -77,7 +78,7 @@ class Component:
     @cached_property
     def relaxation(self) -> float:
         """Sum of every variable's best score: a bound on every selection."""
-        return float(self.scores[self.first[:-1]].sum())
+        return fsum(self.scores[self.first[:-1]].tolist())
 
     @cached_property
     def member_first(self) -> NDArray[np.int64]:
@@ -103,7 +104,7 @@ class Component:
 
     def total(self, chosen: NDArray[np.int64]) -> float:
         """Return the score of one chosen candidate for each variable."""
-        return float(self.scores[chosen].sum())
+        return fsum(self.scores[chosen].tolist())
 
 
 def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tuple[Component, ...]:

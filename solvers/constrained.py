@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import ROUNDING, UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.control import UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.tolerance import TOLERANCE
 
 from .candidate_table import (
     CandidateTable,
@@ -32,13 +33,12 @@ from .component_solver import (
     ComponentControl,
     Progress,
     SolverOptions,
-    absolute_gap,
 )
 from .components import Component
 from .constraints import Clause, minimal_conflict
 from .multipliers import Multipliers
 from .problem import Problem, Requirement
-from .result import TOLERANCE, Result
+from .result import Result
 from .root import cluster_multipliers
 from .strategy import COMPONENT_SOLVERS
 
@@ -124,10 +124,11 @@ class Demands:
 
 def branch_and_cut(
     demands: Demands,
-    start: Parents | None,
+    incumbent: Parents | None,
     control: SearchControl,
     multipliers: Multipliers | None = None,
     bound: float = inf,
+    offset: float = 0.0,
     **options: Any,
 ) -> tuple["Master", Progress]:
     """Solve the integer program of all candidates; return it, and what was found.
@@ -136,7 +137,7 @@ def branch_and_cut(
     ----------
     demands
         What selections must satisfy, and the candidates.
-    start
+    incumbent
         A network that satisfies it, if one is known.
     control
         The control of the whole search.
@@ -144,6 +145,8 @@ def branch_and_cut(
         Clusters to begin with.
     bound
         No selection scores more.
+    offset
+        What the scores of a relative problem are short of, in reports.
     options
         As :func:`exactlearn.solvers.solve` takes them.
     """
@@ -157,10 +160,10 @@ def branch_and_cut(
         parents=table.bits,
         candidate=np.arange(problem.n_candidates),
     )
-    progress = Progress(problem, [component], control)
+    progress = Progress(problem, [component], control, offset)
     progress.prove(0, bound, closed=False)
-    if start is not None:
-        progress.improve(0, table.chosen(start))
+    if incumbent is not None:
+        progress.improve(0, table.chosen(incumbent))
     parameters = vars(options.pop("parameters", DEFAULTS))
     kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
     chosen = SolverOptions(**parameters, **kept, multipliers=multipliers)
@@ -176,7 +179,7 @@ def near(
 ) -> CandidateTable:
     """Return the candidates that a network which scores more may have, and a network's own."""
     reach = multipliers.reach(table.problem)
-    kept = reach > least - ROUNDING * np.abs(reach.max())
+    kept = reach > least - TOLERANCE
     if chosen is not None:
         kept[table.chosen(chosen)] = True
     return CandidateTable(table.problem.select(kept))
@@ -189,7 +192,7 @@ def solve_constrained(
     solver: str = "auto",
     time_limit: float | None = None,
     gap: float = 0.0,
-    start: Any = None,
+    start: Parents | None = None,
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> Result:
@@ -215,39 +218,41 @@ def solve_constrained(
         implied = with_implied_arcs(problem)
         if implied is None:
             return _infeasible(problem, solver, control)
-        table = CandidateTable.by_score(implied)
+        # without the constraints on the whole network: a bound, and a network to repair
+        table = CandidateTable.by_score(implied.relative)
+        offset = implied.offset
         relaxed = _relaxed(
-            table.problem, solve, control, solver=solver, gap=gap, start=start, **options
+            table.problem, solve, control, offset, solver=solver, gap=gap, start=start, **options
         )
         if relaxed.status == "infeasible":
             return _infeasible(problem, solver, control)
-        near_by = relaxed.parents and repaired(
-            table, relaxed.parents, Demands(problem, table).clause, REPAIRS
-        )
-        known = near_by or simple_network(problem)
+        known = _first_network(problem, table, (start, relaxed.parents))
         score = -inf if known is None else table.total(known)
-        bound, nodes, is_proven = relaxed.bound, relaxed.nodes, False
-        control.state = lambda: Event(control.seconds, score, bound, nodes, known)
+        bound, nodes = relaxed.bound, relaxed.nodes
+        is_proven = known is not None and bound <= score + gap + TOLERANCE
+        control.state = lambda: Event(control.seconds, offset + score, offset + bound, nodes, known)
         control.record()
+        # with them: branch and cut
         is_heuristic = solver != "auto" and not COMPONENT_SOLVERS[solver].is_exact
-        open_gap = TOLERANCE * max(1.0, abs(score)) + gap * abs(score)
-        if known is not None and (is_heuristic or bound <= score + open_gap):
-            is_proven = bound <= score + open_gap
-        elif control.goes_on():
+        is_done = is_proven or (is_heuristic and known is not None)
+        if not is_done and control.goes_on():
             multipliers = cluster_multipliers(table.problem, control, score)
             demands = Demands(problem, near(table, multipliers, score, known))
-            options["absolute_gap"] = absolute_gap(gap, score, bound)
-            _, progress = branch_and_cut(demands, known, control, multipliers, bound, **options)
-            is_proven, bound = progress.closed[0], progress.bound
-            known, score, nodes = progress.parents, progress.score, nodes + progress.nodes[0]
+            options["absolute_gap"] = gap
+            _, progress = branch_and_cut(
+                demands, known, control, multipliers, bound, offset, **options
+            )
+            is_proven, bound = progress.closed[0], progress.relative_bound
+            known, score = progress.parents, progress.relative_score
+            nodes += progress.nodes[0]
         if is_proven and known is None:
             return _infeasible(problem, solver, control, nodes)
         control.record()
     result = Result(
         names=problem.names,
         parents=known,
-        score=score,
-        bound=bound,
+        score=offset + score,
+        bound=offset + bound,
         status="optimal" if is_proven else control.status,
         solver=solver,
         seconds=control.seconds,
@@ -260,11 +265,39 @@ def solve_constrained(
     return result
 
 
-def _relaxed(problem: Problem, solve: Solver, control: SearchControl, **options: Any) -> Result:
-    """Solve the problem without the constraints on the whole network."""
+def _first_network(
+    problem: Problem, table: CandidateTable, networks: Sequence[Parents | None]
+) -> Parents | None:
+    """Return the best of some networks that satisfies the constraints, repaired if need be.
+
+    Where none does, it is one with arcs for required ancestors, if that is found.
+
+    Parameters
+    ----------
+    problem, table
+        The problem with its constraints, and its candidates.
+    networks
+        Those of other parent sets than candidates count as not given.
+    """
+    clause_of = Demands(problem, table).clause
+    repairs: list[Parents] = []
+    for parents in networks:
+        if parents is None or table.problem.total(parents) == -inf:
+            continue
+        near_by = repaired(table, parents, clause_of, REPAIRS)
+        if near_by is not None:
+            repairs.append(near_by)
+    return max(repairs, key=table.total) if repairs else simple_network(problem)
+
+
+def _relaxed(
+    problem: Problem, solve: Solver, control: SearchControl, offset: float, **options: Any
+) -> Result:
+    """Solve the relative problem without the constraints on the whole network."""
 
     def hear(event: Event) -> None:
-        control.state = lambda: Event(control.seconds, -inf, event.bound, event.nodes, None)
+        bound = offset + event.bound
+        control.state = lambda: Event(control.seconds, -inf, bound, event.nodes, None)
         control.look()
 
     return solve(problem, time_limit=control.remaining, on_event=hear, **options)

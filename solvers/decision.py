@@ -78,6 +78,8 @@ def best_above(
     Decision
         What was found by the time the search was over.
     """
+    target -= problem.offset
+    problem = problem.relative
     components = sorted(split(problem), key=lambda component: component.n_variables)
     progress = Progress(problem, components, control or SearchControl())
     position = np.argsort(topological_order(tuple(tuple(parents) for parents in start)))

@@ -122,9 +122,10 @@ def tighten_bound(
     clusters, counts = multipliers.clusters, multipliers.counts
     candidate, meets = np.nonzero(satisfied(problem, clusters, counts).T)
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
+    relative = problem.relative
     best, left = _polyak(
-        problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
-        multipliers.values, enough, target, steps,
+        relative.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
+        multipliers.values, enough - problem.offset, target - problem.offset, steps,
     )  # fmt: skip
     return Tightened(Multipliers(clusters, best, counts), left)
 

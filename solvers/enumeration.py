@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import ROUNDING, OnEvent, SearchControl
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.tolerance import TOLERANCE, rounding
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_structures
@@ -58,8 +59,9 @@ class Enumeration(Displayed, shown="status networks best bound seconds"):
     best
         The result of looking for the best one only.
     status
-        ``optimal`` when all that was wanted is proven to be there, ``feasible`` after a limit,
-        ``interrupted`` after Ctrl-C, ``infeasible`` when no network satisfies the constraints.
+        ``optimal`` when all that was wanted is proven to be there, ``feasible`` after a limit or
+        where a gap was allowed and stayed, ``interrupted`` after Ctrl-C, ``infeasible`` when no
+        network satisfies the constraints.
     bound
         No other network (or class) of the candidates scores more; ``-inf`` when there is none.
     seconds
@@ -82,11 +84,10 @@ class Enumeration(Displayed, shown="status networks best bound seconds"):
 
     @property
     def ties(self) -> int:
-        """Number of those found that have the best score."""
-        return sum(
-            found.score >= self.networks[0].score - _rounding(self.networks[0].score)
-            for found in self.networks
-        )
+        """Number of those found that have the best score, up to 1e-6 nats and rounding."""
+        best = self.networks[0].score
+        least = best - TOLERANCE - rounding(best, best)
+        return sum(network.score >= least for network in self.networks)
 
 
 @checked_arguments()
@@ -117,6 +118,7 @@ def enumerate_networks(
         Constraints hold for the networks that are returned, not for all members of their classes.
     solver, time_limit, on_event, options
         As in :func:`exactlearn.solvers.solve`; the solver, which must be exact, finds the best one.
+        A gap is allowed for a single network only: that of several, and of classes, is always 0.
 
     Raises
     ------
@@ -132,6 +134,9 @@ def enumerate_networks(
     2
     """
     _check(k, factor, solver)
+    is_single = k == 1 and not classes
+    if not is_single:
+        options["gap"] = 0.0
     with SearchControl(time_limit, on_event).running() as control:
         best = solve(
             problem, solver=solver, time_limit=control.remaining, on_event=on_event, **options
@@ -139,20 +144,30 @@ def enumerate_networks(
         if best.parents is None or best.status != "optimal":
             first = [] if best.parents is None else [ScoredNetwork(best.parents, best.score)]
             return _answer(control, best, first, best.status, best.bound, 0)
-        listing = Listing(problem, best, control, k, factor, classes=classes)
-        if k == 1 and not classes:
-            return _answer(control, best, listing.ranked, "optimal", listing.bound, 0)
+        if is_single:
+            status: Status = "optimal" if best.gap == 0.0 else "feasible"
+            first = [ScoredNetwork(best.parents, best.score)]
+            return _answer(control, best, first, status, best.bound, 0)
+        listing = Listing(problem, best.parents, control, k, factor, classes=classes)
         multipliers = cluster_multipliers(listing.table.problem, control)
         listing.table = near(listing.table, multipliers, listing.floor, best.parents)
         master, progress = branch_and_cut(
-            listing, best.parents, control, multipliers, best.bound, **options
+            listing,
+            best.parents,
+            control,
+            multipliers,
+            best.bound - listing.offset,
+            listing.offset,
+            **options,
         )
+        bound = listing.offset + (listing.bound if progress.closed[0] else master.bound)
+        networks, status = listing.ranked, control.status
         if progress.closed[0]:
-            nodes = progress.nodes[0]
-            return _answer(control, best, listing.ranked, "optimal", listing.bound, nodes)
-        proven = [network for network in listing.ranked if network.score >= master.bound]
-        found = proven or listing.ranked[:1]
-        return _answer(control, best, found, control.status, master.bound, progress.nodes[0])
+            status = "optimal"
+        else:
+            proven = [network for network in networks if network.score >= bound]
+            networks = proven or networks[:1]
+        return _answer(control, best, networks, status, bound, progress.nodes[0])
 
 
 def _check(k: int | None, factor: float | None, solver: str) -> None:
@@ -198,12 +213,17 @@ class Listing(Demands):
         Is told of each network.
     k, factor, classes
         As in :func:`enumerate_networks`.
+
+    Attributes
+    ----------
+    offset
+        What the scores of the table are short of: they are relative.
     """
 
     def __init__(
         self,
         problem: Problem,
-        best: Result,
+        best: Parents,
         control: SearchControl,
         k: int | None,
         factor: float | None,
@@ -212,22 +232,26 @@ class Listing(Demands):
     ) -> None:
         implied = with_implied_arcs(problem)
         assert implied is not None
-        assert best.parents is not None
-        super().__init__(problem, CandidateTable.by_score(implied))
+        super().__init__(problem, CandidateTable.by_score(implied.relative))
+        self.offset = implied.offset
         self.k, self.control, self.classes = k, control, classes
-        least = -inf if factor is None else best.score - log(factor) - _rounding(best.score)
-        self.bound = self.least = least
-        self.floor = least - SLACK
+        self.bound = self.least = -inf
+        if factor is not None:
+            self.bound = self.least = self.table.total(best) - log(factor) - TOLERANCE
+        self.floor = self.least - SLACK
         self._known: dict[Hashable, ScoredNetwork] = {}
         self._met: set[Hashable] = set()
-        self._learn(best.parents)
+        self._learn(best)
 
     @property
     def ranked(self) -> list[ScoredNetwork]:
         """The best ones known, as many as are wanted."""
         found = [network for network in self._known.values() if network.score > self.least]
         ranked = sorted(found, key=lambda network: (-network.score, network.parents))
-        return ranked[: self.k]
+        return [
+            ScoredNetwork(network.parents, self.problem.total(network.parents))
+            for network in ranked[: self.k]
+        ]
 
     def cut(self, chosen: NDArray[np.int64]) -> Row | None:
         """Return an inequality that excludes what was met: it violates a constraint or is known."""
@@ -305,7 +329,3 @@ def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
                 case = Condition(child, "all", frozenset({a, b}))
                 cases.append(case.opposite if collides else case)
     return cases
-
-
-def _rounding(score: float) -> float:
-    return ROUNDING * max(1.0, abs(score))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.tolerance import rounding
 
 from .clusters import Counted
 from .components import Candidates, families_of
@@ -120,13 +121,19 @@ class Multipliers:
     def total_of(self, best: NDArray[np.float64]) -> float:
         """Return a bound no smaller than the exact one, from each variable's best adjusted score.
 
+        It is the sum of these less the multipliers times their counts.
+        """
+        return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), self.slack(best)])
+
+    def slack(self, best: NDArray[np.float64]) -> float:
+        """Return how far the sum of best adjusted scores is off at most, by rounding.
+
         An adjusted score is a sum of up to k + 1 numbers for k multipliers, each addition of which
         is off by at most one unit in the last place of the sum of their sizes.
         """
-        k = np.count_nonzero(self.values)
-        sizes = np.abs(best).sum() + 2.0 * float(self.clusters.sum(axis=1) @ self.values)
-        slack = (k + 2) * np.finfo(np.float64).eps * sizes
-        return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), slack])
+        additions = np.count_nonzero(self.values) + 2
+        multipliers = 2.0 * float(self.clusters.sum(axis=1) @ self.values)
+        return additions * rounding(*best.tolist(), multipliers)
 
 
 def satisfied(

@@ -9,7 +9,7 @@ difference of that bound and the incumbent. The search runs with rising threshol
 no path proves that no selection is closer to the bound; one that does finds the best.
 """
 
-from math import inf
+from math import fsum, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,6 @@ FIRST_STATES = 1 << 12
 
 BLOCK = 2000
 """States expanded between two looks at the clock, a tenth of a second or so."""
-
-ROUNDING = 1e-10
-"""Relative error of a cost, which is a sum of up to some hundred numbers."""
 
 
 def solve_component(
@@ -94,12 +91,12 @@ class _Sweeps:
         known = self.control.incumbent
         if known is None:
             return inf
-        return float(losses_of(self.component)[known].sum()) - self.priced.loss
+        return fsum(losses_of(self.component)[known].tolist()) - self.priced.loss
 
     def run(self) -> Outcome:
         """Search until the gap is at most the absolute gap."""
         self._prove(0.0)
-        options, tolerance = self.control.options, ROUNDING * (1.0 + abs(self.priced.loss))
+        options, tolerance = self.control.options, self.priced.slack
         goal = self.gap - options.absolute_gap
         if goal > tolerance:
             keep = self.priced.reduced < self.gap
@@ -139,9 +136,7 @@ class _Sweeps:
 
     def _prove(self, cost: float) -> None:
         """Take it as proven that no selection costs less."""
-        bound = self._score_at(cost)
-        bound += ROUNDING * (1.0 + abs(bound))
-        self.control.prove(bound, self.nodes)
+        self.control.prove(self._score_at(cost) + self.priced.slack, self.nodes)
 
     def _sweep(self, patterns: Patterns, threshold: float) -> tuple[bool, Selection | None]:
         """Search all paths below the threshold; return whether that is done, and the cheapest."""

@@ -22,6 +22,7 @@ from exactlearn.graphs.dag import topological_order
 from . import dynamic
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
+from .decoding import LEAST
 from .iterated_local_search import TEMPERATURE, OrderSearch
 from .root import ROOT_LIMITS, RoundLimits, solve_root
 
@@ -119,7 +120,7 @@ class Walk:
         if state.chosen.min() < 0:
             return None
         score = self.search.component.total(state.chosen)
-        self.stalled = 0 if score > self.score + 1e-9 * abs(score) else self.stalled + 1
+        self.stalled = 0 if score > self.score + LEAST else self.stalled + 1
         self.score = max(score, self.score)
         return state.chosen
 

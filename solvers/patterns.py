@@ -27,6 +27,7 @@ and a candidate's *reduced cost*, by how much its own value lies below its varia
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -81,10 +82,13 @@ class Priced:
         Least total loss (component's relaxation minus score) that the bound allows.
     reduced
         Reduced cost of each candidate, shape (m,).
+    slack
+        How far the cost of a path is off at most, by rounding.
     """
 
     loss: float
     reduced: NDArray[np.float64]
+    slack: float
 
 
 def losses_of(component: Component) -> NDArray[np.float64]:
@@ -97,7 +101,10 @@ def price(component: Component, multipliers: Multipliers) -> Priced:
     met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
     adjusted = losses_of(component) - met
     least = np.minimum.reduceat(adjusted, component.first[:-1])
-    return Priced(float(least.sum()) + multipliers.total, adjusted - least[component.child])
+    # a path adds up a reduced cost for each variable, and the multipliers charged
+    slack = 2.0 * multipliers.slack(least)
+    loss = fsum([*least.tolist(), multipliers.total])
+    return Priced(loss, adjusted - least[component.child], slack)
 
 
 @dataclass(frozen=True, eq=False)

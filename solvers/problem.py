@@ -8,6 +8,7 @@ for the Bayesian network structure learning problem").
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from exactlearn.graphs.dag import topological_order
 from .constraints import Constraint, MaxParents, constraints_by_index, minimal_conflict, validate
 
 _HOW = "make a problem with Problem.from_candidates(names, tables)"
+
+LARGEST_TOTAL = 1e300
+"""Largest sum of the sizes of all variables' scores: sums and differences of some stay finite."""
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""
@@ -173,6 +177,83 @@ class Problem(
             if isinstance(c, MaxParents):
                 allowed &= (self.child != c.variable) | (np.diff(self.member_first) <= c.most)
         return allowed
+
+    @cached_property
+    def best(self) -> NDArray[np.float64]:
+        """Score of each variable's best allowed candidate, 0 where it has none, shape (n,).
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).best.tolist()
+        [-1.0, -3.0]
+        """
+        best = np.full(self.n_variables, -np.inf)
+        np.maximum.at(best, self.child[self.allowed], self.scores[self.allowed])
+        return np.where(best > -np.inf, best, 0.0)
+
+    @cached_property
+    def relative(self) -> "Problem":
+        """The problem with scores relative to :attr:`best`, which are losses with a minus sign.
+
+        Engines solve it in place of the problem: numbers are small, whatever a variable's scores
+        have in common, and floating point takes the difference of two near ones exactly (Sterbenz
+        1974).
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).relative.scores.tolist()
+        [-1.0, 0.0, 0.0]
+        """
+        return replace(self, scores=self.scores - self.best[self.child])
+
+    @cached_property
+    def offset(self) -> float:
+        """Sum of :attr:`best`: what scores of the relative problem are short of.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).offset
+        -4.0
+        """
+        return fsum(self.best.tolist())
+
+    def total(self, parents: Sequence[Sequence[int]]) -> float:
+        """Return the score of a network; ``-inf`` where a parent set is no allowed candidate.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).total([(1,), ()])
+        -4.0
+        """
+        return fsum(self.family_scores(parents).tolist())
+
+    def family_scores(self, parents: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Return the best score among the allowed candidates that are each parent set, shape (n,).
+
+        It is ``-inf`` where none is.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).family_scores([(), (0,)]).tolist()
+        [-2.0, -inf]
+        """
+        n, m = self.n_variables, self.n_candidates
+        is_parent = np.zeros((n, n), np.bool_)
+        for child, members in enumerate(parents):
+            is_parent[child, list(members)] = True
+        sizes = np.diff(self.member_first)
+        row = np.repeat(np.arange(m), sizes)
+        inside = np.bincount(row, is_parent[self.child[row], self.members], m)
+        is_same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[self.child])
+        admissible = is_same & self.allowed
+        best = np.full(n, -np.inf)
+        np.maximum.at(best, self.child[admissible], self.scores[admissible])
+        return best
 
     @property
     def overall_constraints(self) -> tuple[Constraint, ...]:
@@ -417,6 +498,15 @@ class Problem(
             raise OptionError(
                 f"candidate {c} of variable {self.names[self.child[c]]!r} has the score "
                 f"{self.scores[c]}; scores must be finite: leave the candidate out instead"
+            )
+        sizes = np.zeros(n)
+        np.maximum.at(sizes, self.child, np.abs(self.scores))
+        if (sizes / LARGEST_TOTAL).sum() > 1.0:
+            v = int(np.argmax(sizes))
+            raise OptionError(
+                f"variable {self.names[v]!r} has scores of the size {sizes[v]:.3g}; totals over "
+                f"all variables of more than {LARGEST_TOTAL:g} may overflow: divide all scores by "
+                "a number, or leave out the candidates that are to be impossible"
             )
         if len(self.members) and (self.members.min() < 0 or self.members.max() >= n):
             raise OptionError("a parent is not a variable of the problem")

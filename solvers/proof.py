@@ -84,7 +84,9 @@ class Piece:
     ) -> None:
         self.lists = lists
         self.variables = list(lists)
-        self.problem = _arrays(lists, grid)
+        best = [max(score for score, _ in own) for own in lists.values()]
+        self.problem = _arrays(lists, best, grid)
+        self.offset = sum(best) // DENOMINATOR
         self.planes = CuttingPlanes(
             self.problem,
             chosen=self._rows(chosen),
@@ -183,8 +185,11 @@ class Piece:
         )
 
 
-def _arrays(lists: Problem, grid: int) -> Arrays:
-    """Return the same problem as arrays, its variables numbered from 0."""
+def _arrays(lists: Problem, best: Sequence[int], grid: int) -> Arrays:
+    """Return the same problem as arrays, its variables numbered from 0.
+
+    Scores are relative to each variable's best one.
+    """
     position = {v: i for i, v in enumerate(lists)}
     rows = [c for own in lists.values() for c in own]
     members = [[position[v] for v in members_of(p)] for _, p in rows]
@@ -192,7 +197,13 @@ def _arrays(lists: Problem, grid: int) -> Arrays:
     return Arrays(
         names=tuple(map(str, lists)),
         first=offsets([len(own) for own in lists.values()]),
-        scores=np.array([s / unit for s, _ in rows]),
+        scores=np.array(
+            [
+                (s - top) / unit
+                for top, own in zip(best, lists.values(), strict=True)
+                for s, _ in own
+            ]
+        ),
         member_first=offsets([len(own) for own in members]),
         members=np.fromiter(chain.from_iterable(members), np.int32),
     )
@@ -291,7 +302,7 @@ class Proof:
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
         piece = Piece(problem, self.grid, self.chosen, clusters, self.control)
-        pairs = piece.root(self.aim(score, slack))
+        pairs = piece.root(self.aim(score - piece.offset, slack))
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack or self.ends():
             return first
@@ -324,7 +335,7 @@ class Tree:
 
     def __init__(self, proof: Proof, piece: Piece, score: int, target: int) -> None:
         self.proof, self.piece, self.score, self.target = proof, piece, score, target
-        self.enough = proof.aim(score, target - score)
+        self.enough = proof.aim(score - piece.offset, target - score)
         self._heap: list[tuple[float, int, Open]] = []
         self._made = 0
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.errors import CheckError, OptionError
 
 from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
@@ -29,8 +30,8 @@ from .proof import Proof
 MOST_NODES = 20_000
 """Nodes that are branched on at most."""
 
-EXACT = 9e-10
-"""Relative gap that counts as none, a little less than for results. Most proofs are tighter."""
+EXACT = 0.9 * TOLERANCE
+"""Gap that counts as none, a little less than for results. Most proofs are tighter."""
 
 
 def certify(
@@ -59,7 +60,7 @@ def certify(
         Clusters that a solver has used, shape (clusters, n), with their counts if not all are 1;
         they save time only.
     gap
-        Relative gap ``(bound - score) / |score|`` at which the proof may end.
+        Difference of bound and score, in nats, at which the proof may end.
     control
         Ends the proof; the certificate then states the gap reached.
     most_nodes
@@ -68,8 +69,8 @@ def certify(
     Returns
     -------
     Certificate
-        Its gap is at most ``gap`` (or about ``1e-9`` of the score, what floating point
-        leaves open) unless time or nodes ran out, or a better network exists.
+        Its gap is at most ``gap`` (or what floating point leaves open, less than the 1e-6 nats of
+        results) unless time or nodes ran out, or a better network exists.
 
     Raises
     ------
@@ -89,11 +90,11 @@ def certify(
     grid = lcm(*(s.denominator for table in tables for s in table.values()))
     known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
     score = sum(known)
-    tolerance = floor(Fraction(EXACT) * abs(score))
+    tolerance = floor(Fraction(EXACT) * grid)
     proof = Proof(grid, chosen, known, control, most_nodes, tolerance)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
-        max(tolerance, floor(Fraction(0.999 * gap) * abs(score))),
+        max(tolerance, floor(Fraction(gap) * grid)),
         _bits(clusters),
     )
     writing = Writing(grid)

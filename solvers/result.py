@@ -1,14 +1,13 @@
 """What a solver answers, and how the answer is checked."""
 
 from dataclasses import dataclass
-from math import inf, isclose
+from math import fsum, inf
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exactlearn._runtime.control import ROUNDING, relative_gap
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.tolerance import TOLERANCE, gap_between, rounding
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from .certificate import Certificate
 
 Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
-
-TOLERANCE = 1e-6
-"""Largest gap, relative to the score, that a proof in floating point leaves open."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -48,7 +44,7 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     message
         What a user should know beyond the status: the limit that was hit, the conflict found.
     gap_limit
-        Relative gap at which the selection was to count as optimal.
+        Difference of bound and score, in nats, at which the selection was to count as optimal.
     certificate
         The proof of the bound, which :mod:`exactlearn.solvers.certificate_checker` verifies with
         exact fractions; ``None`` unless it was asked for.
@@ -87,17 +83,13 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
 
     @property
     def gap(self) -> float:
-        """Relative gap ``(bound - score) / |score|``; infinite while nothing was found."""
-        return relative_gap(self.score, self.bound)
+        """Difference of bound and score in nats; infinite while nothing was found."""
+        return gap_between(self.score, self.bound)
 
     @property
     def is_certified(self) -> bool:
         """Whether there is a certificate that leaves no gap above `gap_limit`."""
-        proof = self.certificate
-        return (
-            proof is not None
-            and relative_gap(float(proof.score), float(proof.bound)) <= self.gap_limit
-        )
+        return self.certificate is not None and self.certificate.is_within(self.gap_limit)
 
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.
@@ -127,40 +119,24 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         self._check_bound()
 
     def _check_score(self, problem: Problem) -> None:
-        best = self._scores_of(problem)
+        assert self.parents is not None
+        best = problem.family_scores(self.parents)
         for i in np.flatnonzero(best == -inf):
-            assert self.parents is not None
             listed = ", ".join(problem.names[p] for p in self.parents[i]) or "nothing"
             raise CheckError(f"{{{listed}}} is no admissible parent set of {problem.names[i]!r}")
-        total = float(best.sum())
-        if not isclose(total, self.score, rel_tol=ROUNDING, abs_tol=ROUNDING):
+        total = fsum(best.tolist())
+        if abs(total - self.score) > TOLERANCE + rounding(*best.tolist()):
             raise CheckError(f"the score is {total!r}, not {self.score!r}")
 
     def _check_bound(self) -> None:
-        if self.score > self.bound + ROUNDING * max(1.0, abs(self.score)):
+        slack = TOLERANCE + rounding(self.score, self.bound)
+        if self.score > self.bound + slack:
             raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
-        open_gap = TOLERANCE * max(1.0, abs(self.score)) + self.gap_limit * abs(self.score)
-        if self.status == "optimal" and self.bound - self.score > open_gap:
+        if self.status == "optimal" and self.bound - self.score > self.gap_limit + slack:
             raise CheckError(
                 f"'optimal' was claimed, but the score {self.score!r} is further below its bound "
-                f"{self.bound!r} than the gap of {self.gap_limit:g} that was asked for"
+                f"{self.bound!r} than the gap of {self.gap_limit:g} nats that was asked for"
             )
-
-    def _scores_of(self, problem: Problem) -> NDArray[np.float64]:
-        """Return each variable's best score among the chosen parent set's admissible candidates."""
-        assert self.parents is not None
-        n, m = problem.n_variables, problem.n_candidates
-        is_parent = np.zeros((n, n), np.bool_)
-        for child, parents in enumerate(self.parents):
-            is_parent[child, list(parents)] = True
-        sizes = np.diff(problem.member_first)
-        row = np.repeat(np.arange(m), sizes)
-        inside = np.bincount(row, is_parent[problem.child[row], problem.members], m)
-        same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[problem.child])
-        admissible = same & problem.allowed
-        best = np.full(n, -inf)
-        np.maximum.at(best, problem.child[admissible], problem.scores[admissible])
-        return best
 
 
 def _check_acyclic(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.tolerance import TOLERANCE
 
 from .clusters import Counted, Support
 from .component_solver import ComponentControl, Outcome, Selection
@@ -244,7 +245,7 @@ class CuttingPlanes:
         """
         self.idle += 1
         self.idle[relaxed.multipliers.values > TINY] = 0
-        fell = self.last - relaxed.objective > TINY * abs(relaxed.objective)
+        fell = self.last - relaxed.objective > TOLERANCE
         self.last = relaxed.objective
         return self.idle <= (0 if fell else MOST_IDLE)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
-from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
+from .candidate_table import Parents
 from .component_solver import DEFAULTS, Progress, SolverOptions, SolverParameters
 from .components import split
 from .constrained import solve_constrained
@@ -66,10 +66,13 @@ def solve(
     time_limit
         Seconds after which the best selection so far is returned with its bound.
     gap
-        Relative gap ``(bound - score) / |score|`` at which a selection counts as optimal.
+        Difference of bound and score, in nats, at which a selection counts as optimal. With 2.3 no
+        network is more than ten times as probable as the one returned, where scores are logarithms
+        of probabilities.
     start
         A selection to begin with: the parents of each variable, or an earlier result. Its order
-        counts: parents that are no candidate, or not the best ones, are replaced.
+        counts: parents that are no candidate, or not the best ones, are replaced. Under constraints
+        on the whole network, one that satisfies them is kept until a better one is found.
     seed
         Seed of all random decisions; the same seed gives the same answer.
     on_event
@@ -103,8 +106,8 @@ def solve(
     Result
         Checked by :meth:`Result.check`. Its status is ``optimal`` when proven, ``feasible`` at the
         time limit, ``interrupted`` after Ctrl-C before the proof, and ``infeasible`` with a message
-        that names the constraints when they exclude every network. A proof holds up to floating
-        point: ``1e-6`` of the score.
+        that names the constraints when they exclude every network. A proof holds up to 1e-6 nats,
+        and what rounding of the totals amounts to (:mod:`exactlearn._runtime.tolerance`).
 
     Raises
     ------
@@ -125,6 +128,7 @@ def solve(
     ('optimal', -9.0, ((), (0,)))
     """
     _check_options(problem, solver, time_limit, gap, seed, certify)
+    start_parents = _parents_of(problem, start)
     if problem.overall_constraints:
         return solve_constrained(
             problem,
@@ -132,7 +136,7 @@ def solve(
             solver=solver,
             time_limit=time_limit,
             gap=gap,
-            start=start,
+            start=start_parents,
             seed=seed,
             on_event=on_event,
             threads=threads,
@@ -145,7 +149,8 @@ def solve(
     except InfeasibleError as error:
         return _infeasible(solver, str(error))
     control = SearchControl(time_limit, on_event, checkpoint=Checkpoint(checkpoint).folder)
-    components = split(problem)
+    relative = problem.relative
+    components = split(relative)
     if solver != "auto":
         for component in components:
             COMPONENT_SOLVERS[solver].require_suitable(component)
@@ -157,7 +162,7 @@ def solve(
         )
         solving = control.part(0.5) if certify else control
         strategy = Strategy(
-            progress=Progress(problem, components, solving),
+            progress=Progress(relative, components, solving, problem.offset),
             solver=solver,
             gap=gap,
             options=SolverOptions(
@@ -168,11 +173,11 @@ def solve(
                 explain=solver != "auto",
             ),
         )
-        _find_incumbents(strategy, _beginning(problem, start))
+        _find_incumbents(strategy, start_parents)
         status = strategy.prove()
         if status == "infeasible":
             return _infeasible(solver, "no acyclic selection exists", control.seconds)
-        certificate = _certificate(strategy, control, scores) if certify else None
+        certificate = _certificate(problem, strategy, control, scores) if certify else None
         result = _answer(strategy, status, control, time_limit, certificate)
         control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
     result.check(problem)
@@ -205,21 +210,23 @@ def _check_options(
         raise OptionError("a certificate needs a name for every variable, but one has none")
 
 
-def _beginning(problem: Problem, start: Start | None) -> NDArray[np.int64] | None:
-    """Return each variable's position in the start's order."""
-    start = start.parents if isinstance(start, Result) else start
-    if start is None:
+def _parents_of(problem: Problem, start: Start | None) -> Parents | None:
+    """Return the parents of each variable in the start; raise where it is no network."""
+    listed = start.parents if isinstance(start, Result) else start
+    if listed is None:
         return None
     n = problem.n_variables
-    if len(start) != n or any(not 0 <= p < n for parents in start for p in parents):
+    if len(listed) != n or any(not 0 <= p < n for parents in listed for p in parents):
         raise OptionError(f"the start must give the parents of {n} variables as indices below {n}")
-    order = np.array(topological_order(tuple(tuple(parents) for parents in start)), np.int64)
-    return np.argsort(order)
+    start_parents = tuple(tuple(sorted(parents)) for parents in listed)
+    topological_order(start_parents)  # which refuses a cycle
+    return start_parents
 
 
-def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) -> None:
+def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
     progress, tasks = strategy.progress, []
+    position = None if start is None else np.argsort(topological_order(start))
     for k, component in enumerate(progress.components):
         if strategy.method(k) == "single":
             progress.improve(k, component.first[:1].copy())
@@ -229,8 +236,8 @@ def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) ->
             continue
         search = OrderSearch(component, np.random.default_rng(strategy.options.seed))
         orders = [search.greedy_order(np.zeros(component.n_candidates))]
-        if beginning is not None:
-            orders.insert(0, np.argsort(beginning[component.variables]))
+        if position is not None:
+            orders.insert(0, np.argsort(position[component.variables]))
         for order in orders:  # at once, so that there is a selection whatever the limit
             progress.improve(k, search.improve(order, 0, 0))
         if strategy.method(k) != "dynamic":  # which proves the best one soon
@@ -243,7 +250,7 @@ def _find_incumbents(strategy: Strategy, beginning: NDArray[np.int64] | None) ->
 
 
 def _certificate(
-    strategy: Strategy, control: SearchControl, scores: str | None
+    problem: Problem, strategy: Strategy, control: SearchControl, scores: str | None
 ) -> "Certificate | None":
     """Return the proof as far as it is built when the search is over."""
     progress = strategy.progress
@@ -255,7 +262,7 @@ def _certificate(
 
     try:
         found = prover.certify(
-            progress.problem,
+            problem,
             progress.parents,
             scores=scores,
             clusters=strategy.clusters,
@@ -265,7 +272,7 @@ def _certificate(
     except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("certificate unfinished: it was given up")
         return None
-    if relative_gap(float(found.score), float(found.bound)) > strategy.gap:
+    if not found.is_within(strategy.gap):
         progress.note(f"certificate unfinished: it proves the bound {found.bound}")
     return found
 

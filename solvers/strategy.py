@@ -28,7 +28,6 @@ from .component_solver import (
     Progress,
     Selection,
     SolverOptions,
-    absolute_gap,
 )
 from .components import WORD, Component
 from .multipliers import Multipliers
@@ -153,7 +152,7 @@ class Strategy:
     solver
         The solver that the user names, or ``auto``.
     gap
-        Relative gap that counts as optimal.
+        Difference of bound and score, in nats, that counts as optimal.
     options
         What the component solvers may use.
 
@@ -189,7 +188,7 @@ class Strategy:
             )
             if proven
         )
-        return max(0.0, absolute_gap(self.gap, progress.score, progress.bound) - used)
+        return max(0.0, self.gap - used)
 
     @property
     def clusters(self) -> Counted:

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple, Self
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS, clock
+from exactlearn._runtime.tolerance import gap_between
 from exactlearn.errors import ExitStatus
 
 LOG = logging.getLogger("exactlearn.search")
@@ -44,29 +45,10 @@ GRACE = 0.7
 REPEATED = 0.5
 """Seconds within which several SIGTERM are one: ``timeout`` sends it to a process and its group."""
 
-ROUNDING = 1e-9
-"""Largest difference, relative to its size, between a score and its recomputation."""
+ROW = "{:>9} {:>10} {:>8} {:>16} {:>16} {:>12}"
 
-ROW = "{:>9} {:>10} {:>8} {:>16} {:>16} {:>8}"
-
-HEAD = ROW.format("seconds", "nodes", "open", "incumbent", "bound", "gap %")
+HEAD = ROW.format("seconds", "nodes", "open", "incumbent", "bound", "gap")
 """The line above the rows of events."""
-
-
-def relative_gap(score: float, bound: float) -> float:
-    """Return ``(bound - score) / |score|``; infinite while nothing was found.
-
-    A bound that differs from the score by rounding leaves no gap.
-
-    Examples
-    --------
-    >>> relative_gap(-100.0, -99.0), relative_gap(-100.0, -100.0 + 1e-13), relative_gap(-inf, inf)
-    (0.01, 0.0, inf)
-    """
-    if score == -inf:
-        return inf
-    gap = max(0.0, bound - score) / max(abs(score), 1e-9)
-    return gap if gap > ROUNDING else 0.0
 
 
 class Event(NamedTuple):
@@ -88,9 +70,9 @@ class Event(NamedTuple):
     Examples
     --------
     >>> print(HEAD)
-      seconds      nodes     open        incumbent            bound    gap %
+      seconds      nodes     open        incumbent            bound          gap
     >>> print(Event(1.5, -200.0, -199.0, 7, None).row)
-          1.5          7        -        -200.0000        -199.0000     0.50
+          1.5          7        -        -200.0000        -199.0000       1.0000
     """
 
     seconds: float
@@ -103,14 +85,14 @@ class Event(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Relative distance of bound and score; infinite while one of them is not known."""
-        return relative_gap(self.score, self.bound)
+        """Difference of bound and score in nats; infinite while one of them is not known."""
+        return gap_between(self.score, self.bound)
 
     @property
     def row(self) -> str:
         """The event as a row of a table, under :data:`HEAD`."""
         scores = (f"{x:.4f}" if isfinite(x) else "-" for x in (self.score, self.bound))
-        gap = f"{100 * self.gap:.2f}" if isfinite(self.gap) else "-"
+        gap = f"{self.gap:.4f}" if isfinite(self.gap) else "-"
         return ROW.format(f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *scores, gap)
 
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.compilation_notice import clock
-from exactlearn._runtime.control import Event, OnEvent, SearchControl, relative_gap
+from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.tolerance import gap_between
 from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -327,8 +328,8 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
 
     @property
     def gap(self) -> float:
-        """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
-        return relative_gap(self.score, self.bound)
+        """Difference of bound and score in nats; infinite without a bound."""
+        return gap_between(self.score, self.bound)
 
     @checked_arguments()
     def completed(self, dataset: DatasetLike) -> Dataset:

@@ -126,7 +126,8 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
         cells, id-mar and if-mar where it depends on few of these, which are learned; or
         maximise the penalised node-average likelihood.
     gap
-        Stop at this relative gap, as in 0.001.
+        Stop when no network is better by more than so many nats: with 2.3, none is more than ten
+        times as probable, where scores are logarithms of probabilities.
     threads
         Most threads to take.
     certificate
@@ -162,7 +163,7 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
-    gap: float = option(0.0, least=0, metavar="REL", excludes=("best",))
+    gap: float = option(0.0, least=0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, least=1, in_files=True)
     certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")

@@ -211,12 +211,12 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        from exactlearn.reporting.description import number, percent
+        from exactlearn.reporting.description import number
 
         values = {
             "score": number(event.score),
             "bound": number(event.bound),
-            "gap": percent(event.gap),
+            "gap": number(event.gap),
         }
         known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
         if not known:

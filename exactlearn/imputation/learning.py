@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, Displayed
+from exactlearn._runtime.tolerance import gap_between
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.deletion import fit_deletion
@@ -145,10 +146,8 @@ class Imputed(ByValue, shown="status values score bound network"):
 
     @property
     def gap(self) -> float:
-        """Relative gap ``(bound - score) / |score|``; infinite without score or bound."""
-        if not isfinite(self.score):
-            return inf
-        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+        """Difference of bound and score in nats; infinite without score or bound."""
+        return gap_between(self.score, self.bound) if isfinite(self.score) else inf
 
 
 class CellModel(Protocol):

@@ -65,10 +65,19 @@ SENTENCES = {"failures", "notes", "statements", "changes"}
 FROM_ZERO = {"row", "impossible_rows"}
 """Keys of numbers of rows, which people count from 1."""
 
-LOGARITHMS = ("score", "bound", "likelihood", "loss", "objective", "difference", "bayes_factor")
+LOGARITHMS = (
+    "score",
+    "bound",
+    "likelihood",
+    "loss",
+    "objective",
+    "difference",
+    "bayes_factor",
+    "gap",
+)
 """Ends and parts of keys of logarithms and their differences, shown to four decimals."""
 
-PERCENTAGES = ("gap", "accuracy", "share", "rates")
+PERCENTAGES = ("accuracy", "share", "rates")
 """The same of shares that are shown as percentages."""
 
 ARCS = {
@@ -227,8 +236,8 @@ def text_of(key: str, value: Any) -> str:
 
     Examples
     --------
-    >>> text_of("gap", 0.05), text_of("seconds", 1.0), text_of("arcs", [["a", "b"], ["b", "c"]])
-    ('5.00 %', '1.00', 'a, b; b, c')
+    >>> text_of("accuracy", 0.05), text_of("seconds", 1.0), text_of("arcs", [["a", "b"]])
+    ('5.00 %', '1.00', 'a, b')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"

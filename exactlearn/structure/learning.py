@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from exactlearn._runtime import executors
 from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import OnEvent, SearchControl, relative_gap
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
@@ -160,8 +161,8 @@ class LearnedNetwork(
 
     @property
     def gap(self) -> float:
-        """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
-        return relative_gap(self.score, self.bound)
+        """Difference of bound and score in nats; infinite without a bound."""
+        return gap_between(self.score, self.bound)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for a record: ``None`` stands for an infinite number."""
