@@ -30,6 +30,7 @@ from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.structure_search import learn_on_forest
+from exactlearn.scoring.expected_counts import expected_counts
 from tests.strategies import datasets
 
 MOST_MISSING = 4
@@ -70,6 +71,13 @@ def add_a_constant(table: Dataset, rng: np.random.Generator) -> Dataset:
         names=(*table.names[:place], "constant", *table.names[place:]),
         states=(*table.states[:place], ("only",), *table.states[place:]),
     )
+
+
+def add_an_incomplete_constant(table: Dataset, rng: np.random.Generator) -> Dataset:
+    table = add_a_constant(table, rng)
+    codes = table.codes.copy()
+    codes[rng.random(table.n_rows) < 0.5, table.index("constant")] = -1
+    return replace(table, codes=codes)
 
 
 def weigh_by_ones(table: Dataset, rng: np.random.Generator) -> Dataset:
@@ -129,6 +137,13 @@ def expected_score(table: Dataset) -> float:
     return found.score
 
 
+def expected_counts_score(table: Dataset) -> float:
+    """Return the best score for counts that are expected under one network."""
+    network = fit_em(table, chain(table), starts=1, tolerance=1e-12).model
+    counts = expected_counts(network, table, 3)
+    return solve(candidate_parent_sets(table, BDeu(2.0), max_parents=2, counts=counts)).score
+
+
 def selection_score(table: Dataset) -> float:
     return solve(candidate_parent_sets(table, BDeu(2.0), max_parents=2)).score
 
@@ -161,17 +176,19 @@ def _arcs(parents: tuple[tuple[int, ...], ...]) -> list[tuple[int, int]]:
     return [(p, c) for c, ps in enumerate(parents) for p in ps]
 
 
+WITH_A_CONSTANT = (*ANY_SCORE, add_an_incomplete_constant)
 INCOMPLETE = {
-    "branching, BDeu": (best_score("branching", BDeu(1.0)), ANY_SCORE),
-    "branching, BIC": (best_score("branching", BIC()), ANY_SCORE),
-    "exact, BDeu": (best_score("exact", BDeu(1.0)), ANY_SCORE),
-    "gadget, BIC": (best_score("gadget", BIC()), ANY_SCORE),
-    "EM": (em_log_likelihood, (*ANY_SCORE, add_an_empty_row, add_a_row_of_no_weight)),
+    "branching, BDeu": (best_score("branching", BDeu(1.0)), WITH_A_CONSTANT),
+    "branching, BIC": (best_score("branching", BIC()), WITH_A_CONSTANT),
+    "exact, BDeu": (best_score("exact", BDeu(1.0)), WITH_A_CONSTANT),
+    "gadget, BIC": (best_score("gadget", BIC()), WITH_A_CONSTANT),
+    "EM": (em_log_likelihood, (*WITH_A_CONSTANT, add_an_empty_row, add_a_row_of_no_weight)),
     "EM of a graph": (
         refined_objective,
         (permute_rows, weigh_by_ones, add_an_empty_row, add_a_row_of_no_weight),
     ),
     "posteriors": (posteriors, ANY_SCORE),
+    "expected counts": (expected_counts_score, (*REORDERINGS, add_an_incomplete_constant)),
     "structural EM": (expected_score, (*REORDERINGS, weigh_by_ones)),
 }
 

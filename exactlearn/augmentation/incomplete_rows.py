@@ -197,13 +197,15 @@ def count_rows(
     score, n_rows, n_places = 0.0, 0, 0
     for u in range(len(table.weights)):
         cell, stride, places = 0, 1, 1
+        is_complete = True  # a missing cell of a variable with one state has one place, too
         for v in family.columns:
             state = table.codes[v, u]
             if state < 0:
                 places *= table.cardinalities[v]
+                is_complete = False
             cell += state * stride
             stride *= table.cardinalities[v]
-        if places == 1:
+        if is_complete:
             score += increment_at(family, cell, table.weights[u], 0.0)
             add_weight(family, cell, table.weights[u])
         else:
