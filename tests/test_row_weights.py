@@ -111,3 +111,43 @@ def test_written_out_rows_are_those_that_were_merged():
     half = Dataset([[0], [1]], ("a",), STATES[:1], np.array([1.0, 0.5]))
     with pytest.raises(DataError, match=r"row 2 .*weight 0.5, expected whole numbers"):
         half.written_out()
+
+
+WEIGHTLESS = {
+    "rows of weight 0": Dataset([[0, 0], [1, 1]], NAMES[:2], STATES[:2], np.zeros(2)),
+    "no rows": Dataset(np.empty((0, 2), np.int8), NAMES[:2], STATES[:2]),
+}
+LEARNERS: dict[str, Callable[[Dataset], object]] = {
+    "candidate_parent_sets": lambda table: el.candidate_parent_sets(table, el.BDeu()),
+    "augment": el.augment,
+    "best_solutions": lambda table: el.best_solutions(table, el.BDeu(), 2),
+    "equivalence_search": lambda table: el.equivalence_search(table, el.BDeu()),
+    "structural_em": lambda table: el.structural_em(table, el.BDeu()),
+    "impute": lambda table: el.impute(table, method="mode"),
+    "fit_em": lambda table: el.fit_em(table, [(), (0,)]),
+    "learn_pdg": el.learn_pdg,
+    "sl_curves": lambda table: el.sl_curves(table, table, languages=["bn"]),
+    "hide": lambda table: el.hide(table, "mar:0.1", np.random.default_rng(0)),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("table", WEIGHTLESS.values(), ids=WEIGHTLESS)
+def test_a_table_without_weight_is_refused(table: Dataset, learner: Callable[[Dataset], object]):
+    with pytest.raises(DataError, match="no rows of positive weight: nothing to"):
+        learner(table)
+
+
+def test_a_column_of_weights_that_are_all_zero_is_named(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,w\nno,yes,0\nyes,no,0.0\n")
+    with pytest.raises(DataError, match="column 'w': no rows of positive weight, as all 2 weights"):
+        el.read_dataset(path, weights="w")
+
+
+@pytest.mark.parametrize("weight", ["-1", "nan", "inf", "1e308", "heavy"])
+def test_what_is_no_weight_is_named_with_its_place(tmp_path, weight):
+    path = tmp_path / "table.csv"
+    path.write_text(f"a,b,w\nno,yes,1\nyes,no,{weight}\n")
+    with pytest.raises(DataError, match=r"line 3"):
+        el.read_dataset(path, weights="w")

@@ -17,7 +17,7 @@ from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import Problem
@@ -125,6 +125,7 @@ def augment(
     """
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
+    require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
     with Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent:

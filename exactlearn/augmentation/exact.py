@@ -27,7 +27,7 @@ from exactlearn.augmentation.solutions import (
     SolutionPool,
 )
 from exactlearn.augmentation.task import Task, merge_rows
-from exactlearn.data.dataset import DatasetLike
+from exactlearn.data.dataset import DatasetLike, require_weight
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import ScoreLike, size_penalty
@@ -264,6 +264,7 @@ def best_solutions(
             f"distinct must be 'solutions' or 'completions', found {distinct!r}"
             f"{did_you_mean(distinct, ('solutions', 'completions'))}"
         )
+    require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
     task, spent = Task(dataset, score, rules, solver, seed, starts=starts), 0.0
     if best is None:

@@ -36,7 +36,7 @@ from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network, subnetwork
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 
@@ -83,9 +83,7 @@ class NetworkEM:
         self.families = checked_families(dataset, parents, smoothing)
         self.dataset, self.smoothing = dataset, smoothing
         weights = dataset.row_weights
-        self.total_weight = float(weights.sum())
-        if self.total_weight <= 0:
-            raise DataError("the table has no rows of positive weight: nothing to learn from")
+        self.total_weight = require_weight(dataset)
         counts = [full_counts(dataset, child, ps) for child, ps in enumerate(self.families)]
         self._shapes = [table.shape for table in counts]
         self._ends = np.cumsum([table.size for table in counts])[:-1]

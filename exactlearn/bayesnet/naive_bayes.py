@@ -37,7 +37,13 @@ from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, aligned_table
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    aligned_codes,
+    aligned_table,
+    require_weight,
+)
 from exactlearn.errors import CheckError, DataError
 
 PIECE = 1024
@@ -329,9 +335,7 @@ class ComponentEM:
         self.dataset, self.states, self.smoothing = dataset, dataset.states, smoothing
         codes = dataset.codes.astype(np.int16)
         self.codes, self.weights, self._first = distinct_weighted(codes, dataset.weights)
-        self.total_weight = float(self.weights.sum())
-        if not self.total_weight > 0:
-            raise DataError("the table has no rows of positive weight: nothing to learn from")
+        self.total_weight = require_weight(dataset)
         self._sizes = dataset.cardinalities
         self.starts = np.cumsum(self._sizes) - self._sizes
         self.n_states = int(self._sizes.sum())

@@ -19,8 +19,9 @@ from exactlearn.bayesnet.row_completion import elimination_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.tables import load_merged, rows_for
+from exactlearn.data.dataset import require_weight
 from exactlearn.data.missingness_graph import IGNORABLE
-from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES, read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.instances import locate
@@ -39,8 +40,7 @@ def run(options: Fit, output: Output) -> Answer:
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
     data, begun = rows.table, clock()
-    if not data.row_weights.any():
-        raise DataError("the table has no rows of positive weight: nothing to fit to")
+    require_weight(data, "fit to")
     graph = None if options.missingness is None else read_missingness(options.missingness)
     if graph is not None:
         graph.check_table(data)

@@ -14,6 +14,7 @@ from exactlearn.commands.declarations import Compare, Evaluate
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, with_chosen_ess
 from exactlearn.commands.tables import load, rows_for
+from exactlearn.data.dataset import require_weight
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import divergence
 from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
@@ -49,8 +50,7 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> di
     if read.ended == "interrupted":
         raise KeyboardInterrupt
     table, weights = read.table, read.table.row_weights
-    if not weights.sum() > 0:
-        raise DataError("the table has no rows of positive weight: nothing to evaluate on")
+    require_weight(table, "evaluate on")
     logs = model.log_likelihood_rows(table)
     impossible = np.isneginf(logs)
     found: dict[str, Any] = {

@@ -96,15 +96,17 @@ def row_place(
     return f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
 
 
-def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
-    """Return the weight of each row as float64, shape (rows,)."""
+def checked_weights(
+    weights: Any, rows: int, lines: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Return the weight of each row as float64, shape (rows,); lines of the file for messages."""
     checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
     if checked.shape != (rows,):
         raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
     most = LARGEST_WEIGHT / max(rows, 1)
     for row in np.flatnonzero(~((checked >= 0) & (checked <= most)))[:1].tolist():
         expected = f"expected a number from 0 to {most:g}"
-        raise DataError(f"{row_place(row)}: weight {checked[row]}, {expected}")
+        raise DataError(f"{row_place(row, lines)}: weight {checked[row]}, {expected}")
     return checked
 
 

@@ -124,7 +124,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         if "" in names:
             raise DataError(f"variable {names.index('')}: its name is '', expected a text")
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
-        weights = None if self.weights is None else checked_weights(self.weights, len(codes))
+        weights = (
+            None if self.weights is None else checked_weights(self.weights, len(codes), self.lines)
+        )
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
         for key in ("lines", "row_index"):
             own = getattr(self, key)  # perhaps of a table that this one is made of
@@ -693,6 +695,31 @@ def require_complete(
             f"column {dataset.names[columns[column]]!r}, {dataset.row_place(row)}: the cell is "
             f"missing ({len(missing)} missing cells in all), but {what} complete data; {instead}"
         )
+
+
+def require_weight(dataset: Dataset, use: str = "learn from") -> float:
+    """Return the total weight of the rows.
+
+    Parameters
+    ----------
+    dataset
+        Any table.
+    use
+        What the rows are needed for.
+
+    Raises
+    ------
+    DataError
+        When no row has weight.
+    """
+    total = float(dataset.row_weights.sum())
+    if not total > 0:
+        weightless = ", all of weight 0: use other weights, or none" if dataset.n_rows else ""
+        raise DataError(
+            f"the table has no rows of positive weight: nothing to {use} "
+            f"({dataset.n_rows} rows{weightless})"
+        )
+    return total
 
 
 def _checked_codes(

@@ -42,7 +42,7 @@ from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weighted_mean
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -250,7 +250,7 @@ def hide_by_graph(
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
     needed = {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
-    causes, instead = [names[u] for u in sorted(needed)], "hide cells of a complete table"
+    causes, instead = [names[u] for u in sorted(needed)], "hide cells in a complete table"
     require_complete(dataset, "the causes of missing cells need", instead, causes)
     values, codes = dataset.codes.clip(min=0), dataset.codes.copy()
     for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):
@@ -294,6 +294,7 @@ def _driver(dataset: Dataset, share: float, name: str | None) -> tuple[str, NDAr
     driver = dataset.index(name)
     if not complete[driver]:
         raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
+    require_weight(dataset, "hide cells in")
     odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
     of_rows = odds[dataset.codes[:, driver]]
     mean = weighted_mean(of_rows, dataset.row_weights)

@@ -25,7 +25,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated, prepared
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import size_weight_of
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
 from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
@@ -244,7 +244,8 @@ def sl_curves(
             raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
     if queries < 0:
         raise OptionError(f"queries {queries}: expected a number of queries, at least 0")
-    rates = (*RATES, log(max(2.0, float(train.row_weights.sum()))) / 2)
+    rates = (*RATES, log(max(2.0, require_weight(train))) / 2)
+    require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
     asked = random_queries(test, queries, seed) if queries else None
     rows, unfinished = list[dict[str, Any]](), list[str]()

@@ -152,6 +152,11 @@ def read_dataset(
     layout = TableLayout(header, separator, arities, missing)
     (text,) = read_table(locate(path, ".csv"), layout)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights)
+    if rows.weights is not None and not rows.weights.any():
+        raise DataError(
+            f"{text.source}, column {weights!r}: no rows of positive weight, as all "
+            f"{len(rows.weights)} weights are 0; name another column of weights, or none"
+        )
     return Dataset(**coded_rows(rows, CodingOptions(states, missing, discretise, tidy)))
 
 

@@ -18,7 +18,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation import scikit_learn
 from exactlearn.imputation.cell_models import NetworkAverage, Pool, fit_pool
@@ -417,4 +417,5 @@ def impute(
     """
     if method not in METHODS:
         raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
+    require_weight(dataset)
     return METHODS[method](dataset, Learning() if learning is None else learning)

@@ -20,7 +20,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, running
 from exactlearn._runtime.variable_arguments import ArcsLike
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_search import Budget, CandidateSearch
@@ -125,6 +125,7 @@ def candidate_parent_sets(
     """
     arcs = frozenset(required), frozenset(forbidden)
     limited = SearchControl(time_limit, outer=control)
+    require_weight(dataset)
     estimated = None if dataset.is_complete else counts
     k = _checked_size(dataset, max_parents, prune, estimated, budget)
     _check_arcs(dataset, *arcs, k)

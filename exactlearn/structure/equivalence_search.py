@@ -37,7 +37,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn.augmentation.solutions import total_score
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.boundary import ClassLinks, Operator, members
 from exactlearn.graphs.dag import topological_order
@@ -195,6 +195,7 @@ def equivalence_search(
     >>> found.status, found.cpdag.edges
     ('heuristic', (('a', 'b'),))
     """
+    require_weight(dataset)
     require_complete(
         dataset,
         "a search over equivalence classes needs",

@@ -38,8 +38,9 @@ from exactlearn.data.dataset import (
     aligned_codes,
     aligned_table,
     require_complete,
+    require_weight,
 )
-from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
@@ -258,8 +259,7 @@ def data_merges(
     TooLargeError
         If some variable has too many nodes to compare.
     """
-    if dataset.n_rows == 0:
-        raise DataError("the table has no rows: nothing to merge by")
+    require_weight(dataset, "merge by")
     small = collapse_unreached(graph, dataset, LEAST_EXPECTED if model_share else inf)
     codes = aligned_codes(dataset, small.names, small.states)
     counts = expected_counts(small, codes, dataset.weights)

@@ -49,8 +49,14 @@ from exactlearn.bayesnet.complete_data import (
 )
 from exactlearn.bayesnet.em_result import EMResult, EMState, fitted
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_complete
-from exactlearn.errors import DataError, OptionError
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    aligned_codes,
+    require_complete,
+    require_weight,
+)
+from exactlearn.errors import OptionError
 from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import (
     expect_counts,
@@ -317,9 +323,7 @@ class ParameterEM:
         codes = aligned_codes(dataset, graph.names, graph.states)
         self._codes, self._weights, self._first = distinct_weighted(codes, dataset.weights)
         self._lines = dataset.lines
-        self.total_weight = float(self._weights.sum())
-        if self.total_weight <= 0:
-            raise DataError("the table has no rows of positive weight: nothing to refine on")
+        self.total_weight = require_weight(dataset, "refine on")
         if smoothing == "cv":
             smoothing = choose_graph_smoothing(graph, dataset, prior=prior, seed=seed).smoothing
         self.smoothing = smoothing

@@ -27,7 +27,7 @@ from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import ascend
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.counts import bic_size_weight
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors, refuse_impossible
 from exactlearn.pdg.learn.edge_counts import (
@@ -163,9 +163,7 @@ def structural_em_graph(
     if parameters not in get_args(Estimator):
         raise OptionError(f"parameters {parameters!r}: give 'em', 'available' or 'complete'")
     check_smoothing(smoothing)
-    weight = float(dataset.row_weights.sum())
-    if weight <= 0:
-        raise DataError("the table has no rows of positive weight: nothing to learn from")
+    weight = require_weight(dataset)
     score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
     rows = merged_rows(dataset)
     if start is None:

@@ -31,8 +31,8 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.em_result import ascend
 from exactlearn.data.counts import bic_size_weight
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
-from exactlearn.errors import DataError, as_written
+from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
+from exactlearn.errors import as_written
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
     LearnedGraph,
@@ -76,10 +76,8 @@ def complete_rows(dataset: Dataset) -> Dataset:
         "a direct search for a decision graph needs",
         f"structural EM learns one from missing cells ({as_written('method', 'em')})",
     )
-    merged = merged_rows(dataset)
-    if merged.n_rows == 0:
-        raise DataError("the table has no rows of positive weight: nothing to learn from")
-    return merged
+    require_weight(dataset)
+    return merged_rows(dataset)
 
 
 @dataclass(frozen=True, eq=False)
