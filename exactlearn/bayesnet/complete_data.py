@@ -34,7 +34,7 @@ method the maximum in it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -135,10 +135,18 @@ def checked_families(
     return families
 
 
+MIN_SMOOTHING = 1e-300
+MAX_SMOOTHING = 1e300
+"""Pseudo-counts other than 0 whose sums and quotients are floats."""
+
+
 def check_smoothing(smoothing: float | None) -> None:
-    """Raise an `OptionError` if a pseudo-count is negative or not finite."""
-    if smoothing is not None and not 0 <= smoothing < inf:
-        raise OptionError(f"smoothing is {smoothing}: give a finite number, 0 or more")
+    """Raise an `OptionError` if a pseudo-count is not 0 and out of range."""
+    if smoothing and not MIN_SMOOTHING <= smoothing <= MAX_SMOOTHING:
+        raise OptionError(
+            f"smoothing is {smoothing}: give a finite number, 0 or more, from {MIN_SMOOTHING:g} to "
+            f"{MAX_SMOOTHING:g} if it is not 0"
+        )
 
 
 def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> Floats:

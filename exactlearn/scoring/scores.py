@@ -11,7 +11,8 @@ added.
 
 - BDeu with equivalent sample size ``a`` (Heckerman, Geiger and Chickering 1995, eq. 28 with
   Buntine's uniform pseudo-counts): ``f(n) = lgamma(n + a / (q r)) - lgamma(a / (q r))`` and
-  ``g(n) = lgamma(n + a / q) - lgamma(a / q)``, without penalty.
+  ``g(n) = lgamma(n + a / q) - lgamma(a / q)``, without penalty. Where ``a`` is above 1, both are
+  less ``n log(a)``, which cancels in each configuration: so no large number is left in them.
 - Penalised likelihood ``(1 - lambda) L - lambda q (r - 1)`` with the maximal log-likelihood
   ``L = sum_jk n_jk log(n_jk / n_j)`` summed over the rows (Nielsen, Rumi and Salmeron, eq. 9), so
   that ``f(n) = g(n) = (1 - lambda) n log n``.
@@ -117,16 +118,58 @@ class BDeu(Score):
             raise OptionError(f"the equivalent sample size must be positive, found {self.ess}")
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return the logarithms of the rising factorials of ``ess / (q r)``."""
-        return _log_rising(self.ess / (q * r), counts)
+        """Return the logarithms of the rising factorials of ``ess / (q r)``, less ``n log(ess)``.
+
+        The latter where ``ess`` is above 1.
+        """
+        return _log_rising(self.ess, q * r, counts)
 
     def configuration(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return the logarithms of the rising factorials of ``ess / q``."""
-        return _log_rising(self.ess / q, counts)
+        """Return the logarithms of the rising factorials of ``ess / q``, less ``n log(ess)``.
+
+        The latter where ``ess`` is above 1.
+        """
+        return _log_rising(self.ess, q, counts)
 
 
-def _log_rising(start: float, counts: Counts) -> Counts:
-    return np.asarray(gammaln(counts + start) - gammaln(start), np.float64)
+LARGE_START = 16.0
+"""From where on Stirling's series has the logarithm of the gamma function to 16 digits."""
+
+SMALL_START = 1e-40
+"""Below, a start is nothing beside the smallest count, and may be too small for a float."""
+
+
+def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
+    """Return the logarithms of the rising factorials of ``a = ess / size``.
+
+    They are ``lgamma(n + a) - lgamma(a)``. Where ``ess`` is above 1, they are less ``n log(ess)``.
+    A difference of two gamma functions of large arguments loses all digits. Their series of
+    Stirling are subtracted term by term instead::
+
+        (n + a - 1/2) log(1 + n / a) - n + n log(a) + s(n + a) - s(a)
+    """
+    start = ess / size
+    log_shift = math.log(max(ess, 1.0))
+    if start >= LARGE_START:
+        ratio_terms = (counts + (start - 0.5)) * np.log1p(counts / start) - counts
+        corrections = _stirling(counts + start) - _stirling(np.array(start))
+        slope = math.log(ess) - log_shift - math.log(size)  # of which the first two cancel exactly
+        return np.asarray(ratio_terms + corrections + slope * counts, np.float64)
+    if start < SMALL_START:
+        log_start = math.log(ess) - math.log(size)
+        positive = np.where(counts > 0, counts, 1.0)
+        return np.where(counts > 0, log_start + gammaln(positive) - log_shift * counts, 0.0)
+    return np.asarray(gammaln(counts + start) - gammaln(start) - log_shift * counts, np.float64)
+
+
+def _stirling(x: Counts) -> Counts:
+    """Return the terms of Stirling's series of ``lgamma`` that vanish for large arguments."""
+    inverse = 1.0 / x
+    square = inverse * inverse  # x * x may be infinite
+    series: Counts = np.full_like(inverse, 1 / 1188)
+    for coefficient in (-1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
+        series = series * square + coefficient
+    return np.asarray(series * inverse, np.float64)
 
 
 class _Likelihood(Score):

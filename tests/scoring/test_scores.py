@@ -1,5 +1,6 @@
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import (
     AIC,
     BIC,
@@ -19,6 +21,9 @@ from exactlearn.scoring.scores import (
     score_family,
 )
 
+EXTREME_SIZES = [5e-324, 1e-300, 1e-41, 1e-39, 1e-5, 15.9, 97.0, 1e5, 1e9, 1e16, 1e300, 1.7e308]
+"""Equivalent sample sizes on both sides of where their computation changes, and the extremes."""
+
 SCORES = [BDeu(1), BDeu(10), BDeu(0.01), BIC(), AIC(), PenalisedLikelihood(0.3)]
 
 
@@ -26,6 +31,51 @@ def make(codes, cardinalities, weights=None):
     names = tuple(f"v{i}" for i in range(len(cardinalities)))
     states = tuple(tuple(f"s{k}" for k in range(r)) for r in cardinalities)
     return Dataset(np.asarray(codes, np.int8), names, states, weights)
+
+
+def log_rising(start: Decimal, count: int) -> Decimal:
+    """Return the logarithm of the product of ``start``, ``start + 1``, ... by its factors."""
+    return sum((start + i).ln() for i in range(count))
+
+
+def bdeu_by_factors(counts, ess: float) -> float:
+    """Return the BDeu score of a family with 60 digits, from whole counts, shape (q, r)."""
+    q, r = counts.shape
+    with localcontext() as context:
+        context.prec = 60
+        a = Decimal(ess)
+        cells = sum(log_rising(a / (q * r), int(n)) for n in counts.ravel())
+        return float(cells - sum(log_rising(a / q, int(n)) for n in counts.sum(axis=1)))
+
+
+@pytest.mark.parametrize("ess", EXTREME_SIZES)
+def test_bdeu_is_exact_with_any_equivalent_sample_size(ess):
+    rng = np.random.default_rng(3)
+    data = make(np.column_stack([rng.integers(0, r, 90) for r in (2, 3, 2)]), (2, 3, 2))
+    problem = candidate_parent_sets(data, BDeu(ess), max_parents=2, prune=False)
+    for child in range(3):
+        for parents, score in problem.candidates(child):
+            counts = full_counts(data, child, parents)
+            expected = bdeu_by_factors(counts.reshape(-1, counts.shape[-1]), ess)
+            assert score == pytest.approx(expected, rel=1e-13, abs=1e-9)
+            by_family = score_family(data, child, parents, BDeu(ess))
+            assert by_family == pytest.approx(expected, rel=1e-13, abs=1e-9)
+
+
+@pytest.mark.parametrize("ess", [1e-300, 1e-3, 1.0, 15.9, 1e3, 1e6, 1e9, 1e13, 1e300])
+def test_bdeu_of_a_million_rows_is_exact_to_a_millionth_of_a_nat(ess):
+    """Of one configuration with two states: terms of equal rows cancel but for what is expected."""
+    counts = np.array([300_000, 700_000])
+    rising = np.log1p(np.arange(counts.sum()) / ess) if ess > 1 else None
+    halves = [np.arange(n) for n in counts]
+    if rising is None:
+        cells = [math.fsum(np.log(ess / 2 + half)) for half in halves]
+        expected = math.fsum([*cells, -math.fsum(np.log(ess + np.arange(counts.sum())))])
+    else:
+        cells = [math.fsum(np.log1p(half / (ess / 2))) for half in halves]
+        expected = math.fsum([*cells, -math.fsum(rising), -counts.sum() * math.log(2)])
+    found = family_score(counts[None].astype(float), 1.0, BDeu(ess), float(counts.sum()))
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 @st.composite
