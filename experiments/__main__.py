@@ -3,11 +3,14 @@
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from experiments.report import frame_of, printed, tables, write
-from experiments.runner import Grid, Record, Run, grids, work
+from experiments.extras import without_extras
+from experiments.record import Record, Row
+from experiments.report import figures_of, frame_of, printed, tables, write
+from experiments.runner import Grid, Run, grids, work
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -49,15 +52,21 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.table:
         if name not in {part for grid in known for part in (grid.name, grid.module)}:
             parser.error(f"no table {name!r}; --list names them")
-    chosen = [g for g in known if {g.name, g.module} & set(options.table)]
-    if not chosen:
+    selected = [grid for grid in known if {grid.name, grid.module} & set(options.table)]
+    if not selected:
         parser.error("name a table; --list names them")
+    plans = [(grid, _runs(grid, options)) for grid in selected]
+    left_out, lines = without_extras(plans, draws=options.output is not None)
+    for line in lines:
+        print(line, file=sys.stderr)
     deadline = None if options.budget is None else monotonic() + options.budget
     left = 0
-    for k, grid in enumerate(chosen):
-        share = None if deadline is None else max(0.0, deadline - monotonic()) / (len(chosen) - k)
+    for k, (grid, runs) in enumerate(plans):
+        seconds = None
+        if deadline is not None:
+            seconds = max(0.0, deadline - monotonic()) / (len(plans) - k)
         try:
-            left += _table(grid, options, share)
+            left += _table(grid, runs, left_out, options, seconds)
         except FileNotFoundError as error:
             parser.error(str(error))
         except KeyboardInterrupt:
@@ -65,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 3 if left else 0
 
 
-def _table(grid: Grid, options: argparse.Namespace, seconds: float | None) -> int:
-    """Run and print a table; return how many runs are not done."""
+def _runs(grid: Grid, options: argparse.Namespace) -> list[Run]:
+    """Return the runs of a table that the options ask for."""
     count = options.repetitions or grid.content["repetitions"]
     runs = list(
         grid.runs(
@@ -81,23 +90,46 @@ def _table(grid: Grid, options: argparse.Namespace, seconds: float | None) -> in
         raise SystemExit(
             f"{grid.name}: no case has {options.only!r} in its name, or no method fits"
         )
+    return runs
+
+
+def _table(
+    grid: Grid,
+    runs: list[Run],
+    left_out: list[Run],
+    options: argparse.Namespace,
+    seconds: float | None,
+) -> int:
+    """Run and print a table; return how many runs are not done."""
     folder: Path | None = options.output
     record = Record(None if folder is None else folder / f"{grid.name}.jsonl")
+    possible = [run for run in runs if run not in left_out]
+    on_done = partial(_print_run, grid)
     try:
-        work(runs, record, jobs=options.jobs, seconds=seconds, on_done=_told)
+        work(possible, record, jobs=options.jobs, seconds=seconds, on_done=on_done)
     finally:
-        _shown(grid, runs, record, folder)
-    left = len(record.left(runs))
+        _print_table(grid, runs, record, folder)
+    left = record.left(runs)
     if left:
-        print(f"{grid.name}: {left} of {len(runs)} runs are not done", file=sys.stderr)
-    return left
+        print(f"{grid.name}: {len(left)} of {len(runs)} runs are not done", file=sys.stderr)
+    for run in left:
+        if run.key in record.cut:
+            print(
+                f"{run.title} was cut short after {record.cut[run.key]:.0f} s; a larger --budget "
+                "lets it end" + ("" if folder is None else ", from the parts that it finished"),
+                file=sys.stderr,
+            )
+    return len(left)
 
 
-def _told(run: Run) -> None:
-    print(f"{run.case}, {run.arguments['seed']}: {run.arguments['method']}", file=sys.stderr)
+def _print_run(grid: Grid, run: Run, rows: list[Row]) -> None:
+    """Print the figures of a run that is done; of several rows those of the first one."""
+    figures = figures_of(grid, rows[0]) if rows else "nothing to measure"
+    more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
+    print(f"{run.title}: {figures}{more}", file=sys.stderr, flush=True)
 
 
-def _shown(grid: Grid, runs: list[Run], record: Record, folder: Path | None) -> None:
+def _print_table(grid: Grid, runs: list[Run], record: Record, folder: Path | None) -> None:
     """Print what is done, and write it."""
     frame = frame_of(grid, runs, record)
     if frame.empty:

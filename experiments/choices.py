@@ -77,8 +77,11 @@ def _divided(name: str, data: str, rows: int, seed: int) -> tuple[Dataset, Datas
 
 
 def losses(grid: Grid, frame: pd.DataFrame) -> Tables:
-    """Return how far each method is behind the best of the grid's ``fixed`` ones."""
-    wide = frame.pivot_table("log_likelihood", ["case", "seed"], "method", sort=False)
+    """Return how far each method is behind the best of the grid's ``fixed`` ones.
+
+    Means are over the cases and repetitions that all methods have.
+    """
+    wide = frame.pivot_table("log_likelihood", ["case", "seed"], "method", sort=False).dropna()
     behind = -wide.sub(wide[wide.columns.intersection(grid.content["fixed"])].max(axis=1), axis=0)
     found = {
         "mean loss": behind.mean(),

@@ -10,7 +10,7 @@ classes, each of a choice for each copy: ``Y`` and ``U`` adjacent, with 19 param
 four edges, found by iterative proportional fitting.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import process_time
 from typing import Any
 
@@ -19,11 +19,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from exactlearn import BIC, Dataset, candidate_parent_sets, equivalence_search, solve
+from experiments.record import NOTHING_KEPT, Parts, Row
 from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import network
 
 COPIES, STARTS = 10, 100
+
+PARTS = 4
+"""Parts of the starts of a run, each with a seed of its own."""
 
 EXACT_SECONDS = 900.0
 """Time limit of the exact solver, whose bound is the line where it does not end."""
@@ -42,7 +46,8 @@ def starts(
     marginals: tuple[float, float] = (0.0, 0.0),
     rows: int = 20_000,
     drawn: int = 0,
-) -> list[dict[str, Any]]:
+    parts: Parts = NOTHING_KEPT,
+) -> list[Row]:
     """Do 100 starts of KES, one run of GES, or find the optimum; return a row for each start.
 
     Parameters
@@ -55,6 +60,8 @@ def starts(
         Of the exact optimum.
     rows, drawn
         How many rows, and the seed that draws them.
+    parts
+        Keeps the parts of the exact search, and of the starts some at a time.
     """
     kind, _, value = method.partition(" ")
     if kind != "kes" and seed != drawn:
@@ -62,14 +69,22 @@ def starts(
     dataset, begun = _rows(source, tuple(marginals), rows, drawn, data), process_time()
     if kind == "exact":
         problem = candidate_parent_sets(dataset, BIC(), max_parents=max_parents)
-        found = solve(problem, time_limit=EXACT_SECONDS)
-        return [{"score": found.score, "bound": found.bound, "rank": 1}]
-    how: dict[str, Any] = {"method": "ges", "phases": int(value)} if kind == "ges" else {}
-    if kind == "kes":
-        how = {"method": "kes", "greediness": float(value), "restarts": STARTS, "seed": seed}
-    scores = sorted(equivalence_search(dataset, BIC(), **how).scores)
-    seconds = (process_time() - begun) / len(scores)
-    return [{"score": s, "rank": k, "seconds": seconds} for k, s in enumerate(scores, 1)]
+        result = solve(problem, time_limit=EXACT_SECONDS, checkpoint=parts.checkpoint)
+        return [{"score": result.score, "bound": result.bound, "rank": 1}]
+    if kind == "ges":
+        scores = list(equivalence_search(dataset, BIC(), method="ges", phases=int(value)).scores)
+    else:
+        kes = partial(_kes_scores, dataset, float(value))
+        seeds = range(seed * PARTS, (seed + 1) * PARTS)
+        scores = [s for part in seeds for s in parts(f"seed {part}", partial(kes, part))]
+    seconds = (process_time() - begun + parts.seconds) / len(scores)
+    return [{"score": s, "rank": k, "seconds": seconds} for k, s in enumerate(sorted(scores), 1)]
+
+
+def _kes_scores(dataset: Dataset, greediness: float, seed: int) -> list[float]:
+    """Return the scores of the starts of KES that are one part of a run."""
+    options: dict[str, Any] = {"greediness": greediness, "restarts": STARTS // PARTS}
+    return list(equivalence_search(dataset, BIC(), method="kes", seed=seed, **options).scores)
 
 
 def four_cycle(x_y: float, y_z: float) -> NDArray[np.float64]:

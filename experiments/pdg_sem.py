@@ -9,7 +9,7 @@ and naive Bayes models learned from the same rows. As in the paper one table of 
 from each graph, and cells of it are hidden again and again.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from exactlearn import (
     structural_em_graph,
 )
 from experiments import generators, sources
+from experiments.record import NOTHING_KEPT, Parts, Row
 from experiments.report import Tables, paired
 from experiments.runner import Grid
 
@@ -72,17 +73,22 @@ def learned(method: str, rows: Dataset, seed: int, forest: Any = "tree") -> Any:
     return structural_em_graph(rows, forest=forest, **how).graph
 
 
-def left_out(*, method: str, seed: int, data: str, table: str) -> list[dict[str, Any]]:
+def left_out(
+    *, method: str, seed: int, data: str, table: str, parts: Parts = NOTHING_KEPT
+) -> list[Row]:
     """Learn from all rows but a tenth, for each tenth; judge by these (Table 1)."""
     rows = sources.table(table, data)
-    parts = np.random.default_rng(seed).permutation(rows.n_rows) % FOLDS
-    logs: list[NDArray[np.float64]] = []
-    for k in range(FOLDS):
-        model = learned(method, rows.part(parts != k), seed)
-        logs.append(model.log_likelihood_rows(rows.part(parts == k)))
-    size = learned(method, rows, seed).representational_size
-    found = np.concatenate(logs)
-    return [{"log_likelihood": float(found.mean()), "deviation": float(found.std()), "size": size}]
+    fold_of_row = np.random.default_rng(seed).permutation(rows.n_rows) % FOLDS
+
+    def held_out(fold: int) -> list[float]:
+        """Return the log-likelihoods of the rows of a fold, learned from the others."""
+        model = learned(method, rows.part(fold_of_row != fold), seed)
+        logs: NDArray[np.float64] = model.log_likelihood_rows(rows.part(fold_of_row == fold))
+        return list(map(float, logs))
+
+    logs = np.concatenate([parts(f"fold {k}", partial(held_out, k)) for k in range(FOLDS)])
+    size = parts("size", lambda: int(learned(method, rows, seed).representational_size))
+    return [{"log_likelihood": float(logs.mean()), "deviation": float(logs.std()), "size": size}]
 
 
 def dense(*, method: str, seed: int, data: str, share: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Frames of a grid: means over the repetitions beside the published figures; and pictures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import cycle
 from math import isfinite, log
@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import ttest_rel
 
-from experiments.runner import Grid, Record, Run
+from experiments.record import Record, Row
+from experiments.runner import Grid, Run
 
 KEYS = ["case", "method"]
 
@@ -26,7 +27,21 @@ Tables = dict[str, pd.DataFrame]
 
 
 def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
-    """Return the rows of all runs that are done; of a pool's cases once more under its name."""
+    """Return the rows of all runs that are done.
+
+    Those of a pool's cases stand once more under its name, where all cases of the repetition are
+    done: a mean over the values that cells had is not that of one value.
+    """
+    unfinished = {
+        (run.pool, run.arguments["seed"], run.arguments["method"]) for run in record.left(runs)
+    }
+
+    def cases_of(run: Run, row: Row) -> list[str]:
+        """Return the cases that a row counts in: that of its run, and the pool's."""
+        key = run.pool, run.arguments["seed"], run.arguments["method"]
+        is_pooled = run.pool != "" and ("error" in row or key not in unfinished)
+        return [run.case, run.pool] if is_pooled else [run.case]
+
     rows = [
         {
             **run.arguments,
@@ -36,7 +51,7 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
         }
         for run in runs
         for row in record.done.get(run.key, ())
-        for case in filter(None, (run.case, run.pool))
+        for case in cases_of(run, row)
     ]
     frame = pd.DataFrame(rows)
     if len(frame):
@@ -45,19 +60,49 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
     return frame
 
 
+def comparable(
+    frame: pd.DataFrame,
+    row: Sequence[str] = ("case",),
+    unit: Sequence[str] = ("seed",),
+    method: str = "method",
+) -> pd.DataFrame:
+    """Return the results on tables that all methods have, so that means are over the same ones.
+
+    A method without any result in a row of the printed table leaves out nothing of the others.
+
+    Parameters
+    ----------
+    frame
+        As of :func:`frame_of`.
+    row, unit, method
+        Columns: of what is averaged, of the tables that it is averaged over, and of the method.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"case": "x", "seed": [0, 1, 0], "method": list("aab"), "value": 1})
+    >>> comparable(frame)["seed"].tolist()
+    [0, 0]
+    """
+    done = frame[frame["error"].isna()] if "error" in frame else frame
+    n_methods = done.groupby(list(row))[method].transform("nunique")
+    n_present = done.groupby([*row, *unit])[method].transform("nunique")
+    return done[n_present == n_methods]
+
+
 def summary(grid: Grid, frame: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each case and method.
 
-    Of each column of the grid the mean over the repetitions and its standard error, ``n`` tables,
-    the published figure, and for ``compare`` how far the first method is ahead, with the p-value of
-    a paired t-test over the repetitions.
+    Of each column of the grid the mean over the repetitions that all methods of the case have and
+    its standard error, ``n`` such repetitions, the published figure, and for ``compare`` how far
+    the first method is ahead, with the p-value of a paired t-test over the repetitions.
     """
+    rows = frame.groupby(KEYS, sort=False).size().index
     columns = [c for c in grid.content["columns"] if c in frame and frame[c].dtype.kind in "fiub"]
     texts = [c for c in grid.content["columns"] if c in frame and c not in columns]
-    each = frame.groupby([*KEYS, "seed"], sort=False)[columns].mean()
+    each = comparable(frame).groupby([*KEYS, "seed"], sort=False)[columns].mean()
     groups = each.groupby(KEYS, sort=False)
-    found = groups.mean()
-    found.insert(0, "n", groups.size())
+    found = groups.mean().reindex(rows)
+    found.insert(0, "n", groups.size().reindex(rows, fill_value=0))
     errors = groups.sem().add_suffix(" ±")
     for c in texts:
         found[c] = frame.groupby(KEYS, sort=False)[c].first()
@@ -66,7 +111,8 @@ def summary(grid: Grid, frame: pd.DataFrame) -> pd.DataFrame:
     found = found.join(errors).join(_published(grid, found.index))
     beside = [form.format(c) for c in grid.content["columns"] for form in BESIDE]
     found = found[[c for c in ("n", *beside, "error") if c in found]]
-    if key := grid.content.get("compare"):
+    key = grid.content.get("compare")
+    if key in each:
         tests = {where: _ahead(each[key], *where) for where in found.index}
         found["ahead"] = [tests[where][0] for where in found.index]
         found["p"] = [tests[where][1] for where in found.index]
@@ -86,7 +132,9 @@ def _published(grid: Grid, index: pd.Index) -> pd.DataFrame:
 
 def _ahead(each: "pd.Series[float]", case: str, method: str) -> tuple[float, float]:
     """Return the mean by which the first method of a case is ahead, and the p-value."""
-    wide = each.loc[[case]].unstack("method", sort=False)
+    wide = each[each.index.get_level_values("case") == case].unstack("method", sort=False)
+    if method not in wide:  # every run failed
+        return np.nan, np.nan
     pairs = wide[[wide.columns[0], method]].dropna().to_numpy()
     return paired(pairs[:, 0], pairs[:, -1])
 
@@ -134,6 +182,20 @@ def printed(grid: Grid, table: pd.DataFrame) -> str:
     return pd.DataFrame(shown, table.index).to_string(sparsify=False)
 
 
+def figures_of(grid: Grid, row: Mapping[str, Any]) -> str:
+    """Return the figures of a row in a line, or why there are none.
+
+    Examples
+    --------
+    >>> figures_of(Grid("toy", {"columns": {"accuracy": 1}}), {"accuracy": 81.666, "cells": 3})
+    'accuracy 81.7'
+    """
+    if "error" in row:
+        return str(row["error"])
+    texts = {name: _number(row.get(name), n) for name, n in grid.content["columns"].items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items() if text)
+
+
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, str):
         return value
@@ -176,7 +238,7 @@ def _curves(
         return
     by = "curve" if "curve" in frame else "method"
     if grid.content.get("summary", True):
-        frame = frame.groupby([by, "case"], sort=False)[axes].mean().reset_index()
+        frame = comparable(frame).groupby([by, "case"], sort=False)[axes].mean().reset_index()
     parts: Any = frame.groupby(figure["each"], sort=False) if "each" in figure else [("", frame)]
     for value, part in parts:
         curves = {

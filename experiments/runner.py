@@ -1,12 +1,19 @@
-"""Grids of runs: each run is done once, kept as a line of JSON, and found again by a later call."""
+"""Grids of runs: each run is done once, kept as a line of JSON, and found again by a later call.
 
+A run that the budget cuts short goes on later from its finished parts (`Parts`). The next call
+does the other runs first, so that a run larger than the budget does not keep them from being done.
+Until a table has its first row, each run of the first case gets a few seconds only, and more in
+each of some rounds, so that the quickest method is soon shown.
+"""
+
+import inspect
 import json
 import signal
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import product
@@ -17,10 +24,12 @@ from time import monotonic, process_time
 from types import FrameType
 from typing import Any
 
+from experiments.record import NOTHING_KEPT, Parts, Record, Row
+
 GRIDS = Path(__file__).parent / "grids"
 
-Row = dict[str, Any]
-"""What a run found: numbers by their names; a ``label`` tells several rows of a run apart."""
+FIRST_ROUNDS = (5.0, 10.0, 20.0)
+"""Seconds of each run of the first case in the rounds of a table that has no row yet."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +59,23 @@ class Run:
         """What a line of the record is found by."""
         return json.dumps([self.function, self.arguments], sort_keys=True)
 
-    def do(self) -> list[Row]:
+    @property
+    def title(self) -> str:
+        """The case, the repetition's seed and the method."""
+        return f"{self.case}, {self.arguments['seed']}: {self.arguments['method']}".rstrip(": ")
+
+    def do(self, parts: Parts = NOTHING_KEPT) -> list[Row]:
         """Do the run; return its rows, each with the CPU seconds of the whole unless it has own."""
         module, name = self.function.split(".")
         function: Callable[..., Any] = getattr(import_module(f"experiments.{module}"), name)
+        arguments = {**self.arguments, "data": self.data}
+        if "parts" in inspect.signature(function).parameters:
+            arguments["parts"] = parts
         begun = process_time()
-        found = function(**self.arguments, data=self.data)
-        seconds = process_time() - begun
-        return [
-            {"seconds": seconds, **row} for row in ([found] if isinstance(found, dict) else found)
-        ]
+        result = function(**arguments)
+        seconds = process_time() - begun + parts.seconds
+        rows = [result] if isinstance(result, dict) else result
+        return [{"seconds": seconds, **row} for row in rows]
 
 
 @dataclass(frozen=True)
@@ -134,49 +150,15 @@ def grids() -> list[Grid]:
     return [Grid.read(path.stem) for path in sorted(GRIDS.glob("*.toml"))]
 
 
-@dataclass
-class Record:
-    """The runs that are done, in a file of JSON lines where one is given."""
-
-    path: Path | None = None
-    done: dict[str, list[Row]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Read the file; a line that a kill cut short is removed."""
-        if self.path is not None and self.path.exists():
-            text = self.path.read_text("utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                self.path.write_text(whole, "utf-8")
-            for line in map(json.loads, whole.splitlines()):
-                self.done[line["run"]] = line["rows"]
-
-    def keep(self, run: Run, rows: list[Row]) -> None:
-        """Keep the rows of a run."""
-        self.done[run.key] = rows
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"run": run.key, "rows": rows}, default=float) + "\n")
-
-    def left(self, runs: Sequence[Run]) -> list[Run]:
-        """Return the runs that are not done, or failed."""
-        return [
-            run
-            for run in runs
-            if any("error" in r for r in self.done.get(run.key, [{"error": ""}]))
-        ]
-
-
 def work(
     runs: Sequence[Run],
     record: Record,
     *,
     jobs: int = 1,
     seconds: float | None = None,
-    on_done: Callable[[Run], None] = lambda run: None,
+    on_done: Callable[[Run, list[Row]], None] = lambda run, rows: None,
 ) -> None:
-    """Do the runs that are left, for some seconds at most; a run cut short is not kept.
+    """Do the runs that are left, for some seconds at most; of a run cut short parts are kept.
 
     Parameters
     ----------
@@ -187,7 +169,7 @@ def work(
     seconds
         Limit of the whole.
     on_done
-        Called with each run that is done.
+        Called with each run that is done, and its rows.
 
     Raises
     ------
@@ -195,40 +177,81 @@ def work(
         At Ctrl-C; what is done is kept.
     """
     deadline = None if seconds is None else monotonic() + seconds
+
+    def keep(run: Run, result: list[Row] | float | None) -> None:
+        """Keep the rows of a run, or after how many seconds it was cut short."""
+        if isinstance(result, list):
+            record.keep(run, result)
+            on_done(run, result)
+        elif result is not None:
+            record.keep_cut(run, result)
+
+    if not any(run.key in record.done for run in runs):
+        _do_first(record, runs, deadline, keep)
     left = record.left(runs)
     if jobs == 1:
         for run in left:
-            rows = attempt(run, deadline)
-            if rows is None:
-                return
-            record.keep(run, rows)
-            on_done(run)
+            keep(run, attempt(run, deadline, record.parts_path(run)))
         return
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        futures = {pool.submit(attempt, run, deadline): run for run in left}
+        futures = {pool.submit(attempt, run, deadline, record.parts_path(run)): run for run in left}
         try:
             for future in as_completed(futures):
-                if (rows := future.result()) is not None:
-                    record.keep(futures[future], rows)
-                    on_done(futures[future])
+                keep(futures[future], future.result())
         except KeyboardInterrupt:
             for child in active_children():
                 child.terminate()
             raise
 
 
-def attempt(run: Run, deadline: float | None = None) -> list[Row] | None:
-    """Return the rows of a run, or the error in place of them; nothing past the deadline.
+def _do_first(
+    record: Record,
+    runs: Sequence[Run],
+    deadline: float | None,
+    keep: Callable[[Run, list[Row] | float | None], None],
+) -> None:
+    """Do one run of the first case: in each round all get some seconds, until one is done."""
+    left = record.left(runs)
+    first_case = [run for run in left if run.case == left[0].case]
+    for seconds, run in product(FIRST_ROUNDS, first_case):
+        end = monotonic() + seconds
+        if deadline is not None:
+            end = min(end, deadline)
+        result = attempt(run, end, record.parts_path(run))
+        keep(run, result)
+        if isinstance(result, list):
+            return
+
+
+def attempt(
+    run: Run, deadline: float | None = None, path: Path | None = None
+) -> list[Row] | float | None:
+    """Return the rows of a run, or the error in place of them.
 
     A Ctrl-C raises at once, in searches of the package too, whose half results are no experiment.
     The clock of a machine is the same for all its processes.
+
+    Parameters
+    ----------
+    run
+        What is done.
+    deadline
+        When the run is cut short, by the monotonic clock.
+    path
+        The file of its finished parts.
+
+    Returns
+    -------
+    rows
+        For a run that is cut short the seconds that it had; ``None`` for one that begins past the
+        deadline.
     """
     seconds = None if deadline is None else deadline - monotonic()
     if seconds is not None and seconds <= 0:
         return None
     with _interrupted_after(seconds):
         try:
-            return run.do()
+            return run.do(Parts(path))
         except FileNotFoundError:  # of public data: no other run would find them
             raise
         except Exception as error:  # of one run: the others go on
@@ -236,7 +259,7 @@ def attempt(run: Run, deadline: float | None = None) -> list[Row] | None:
         except KeyboardInterrupt:
             if deadline is None or monotonic() < deadline:
                 raise
-            return None
+            return seconds
 
 
 @contextmanager

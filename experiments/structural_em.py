@@ -10,7 +10,7 @@ that the unseen rows are complete. The parameters of each structure are fitted b
 rows. ``complete`` learns from the rows before cells were hidden: what is left to gain.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ from exactlearn import (
 )
 from exactlearn.graphs import cpdag, structural_hamming_distance
 from experiments.mechanisms import hide_cells
-from experiments.report import Tables
+from experiments.record import NOTHING_KEPT, Parts, Row
+from experiments.report import Tables, comparable
 from experiments.runner import Grid
 from experiments.sources import SETS, network, public_set
 
@@ -66,7 +67,8 @@ def structures(
     hidden: str,
     ess: float = 0.0,
     max_parents: int = 3,
-) -> dict[str, Any]:
+    parts: Parts = NOTHING_KEPT,
+) -> Row:
     """Learn a structure; judge it by the network, if there is one, and by unseen rows.
 
     Parameters
@@ -79,11 +81,14 @@ def structures(
         BDeu's equivalent sample size; 0 for BIC.
     max_parents
         Of a variable.
+    parts
+        Keeps the structure.
     """
     truth, complete, table, test = _drawn(network, rows, hidden, seed, data)
     score: Score = BDeu(ess) if ess else BIC()
     most = 2 if ess and table.n_variables > MAX_VARIABLES else max_parents
-    parents = _learned(method, table, complete, score, most, seed)
+    learned = partial(_learned, method, table, complete, score, most, seed)
+    parents = parts("structure", learned)
     model = fit_em(table, parents, seed=seed).model
     found = model.log_likelihood_rows(test)
     if truth is None:
@@ -151,9 +156,12 @@ def _drawn(
 def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:
     """Return how far each method is behind the best one, over the tables of each kind.
 
-    The best one is that of any score that learns from the incomplete rows.
+    The best one is that of any score that learns from the incomplete rows. Means are over the
+    tables that all methods and scores have.
     """
     kinds, cell = ["rows", "hidden"], ["rows", "hidden", "network"]
+    scored = frame["method"] + frame["ess"].map(", ess {:g}".format)
+    frame = comparable(frame.assign(scored=scored), kinds, ["network", "seed"], "scored")
     each = frame.groupby([*cell, "ess", "method"], sort=False)["log_likelihood"].mean()
     best = each.drop("complete", level="method", errors="ignore").groupby(cell).max()
     behind = best - each

@@ -10,7 +10,7 @@
   rows learned from stay as probable as under the network; to be smaller than its clique tree.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import log
 from typing import Any
 
@@ -34,6 +34,7 @@ from exactlearn import (
     smallest_as_likely,
 )
 from experiments import generators
+from experiments.record import NOTHING_KEPT, Parts, Row
 from experiments.report import Tables, summary
 from experiments.runner import Grid
 from experiments.sources import THESIS, Split, network, thesis_split
@@ -167,20 +168,39 @@ def _split(name: str, data: str, seed: int) -> Split:
     return thesis_split(name, data, seed) if name in THESIS else _known(name, data, seed)[1]
 
 
-def languages(*, method: str, seed: int, data: str, table: str) -> list[dict[str, Any]]:
-    """Return a row for each model of a language's sequence, or for the generating model."""
+def languages(
+    *, method: str, seed: int, data: str, table: str, parts: Parts = NOTHING_KEPT
+) -> list[Row]:
+    """Return a row for each model of a language's sequence, or for the generating model.
+
+    The networks of the weights are parts, as they are learned one by one.
+    """
     if method == "true model":
         model, split = _known(table, data, seed)
         return [{**judged(model, split), "parameters": model.representational_size}]
     split = _split(table, data, seed)
     rates = (8.0, 4.0, 2.0, 1.0, log(split.train.n_rows) / 2)  # AIC's is 1, the last one BIC's
     weights = [rate / (1 + rate) for rate in rates]
-    how: dict[str, Any] = {"size_weights": weights, "queries": N_QUERIES * (table in THESIS)}
-    curves = sl_curves(*split, languages=[method.lower()], seed=seed, **how)
-    curves = curves.drop(columns=["model", "language", "size_weight"])
-    curves["microseconds"] = 1e6 * curves.pop("query_seconds")
-    rows = curves.rename(columns={"effective_size": "size"}).to_dict("records")
-    return [{str(key): value for key, value in row.items()} for row in rows]
+
+    def sequence(size_weights: list[float]) -> list[Row]:
+        """Return the rows of the models of some weights."""
+        curves = sl_curves(
+            *split,
+            languages=[method.lower()],
+            size_weights=size_weights,
+            queries=N_QUERIES * (table in THESIS),
+            seed=seed,
+        )
+        curves = curves.drop(columns=["model", "language", "size_weight"])
+        curves["microseconds"] = 1e6 * curves.pop("query_seconds")
+        curves = curves.rename(columns={"effective_size": "size"})
+        records = curves.to_dict("records")
+        return [{str(name): value for name, value in record.items()} for record in records]
+
+    groups = [[weight] for weight in weights] if method == "BN" else [weights]
+    rows = [row for group in groups for row in parts(f"weights {group}", partial(sequence, group))]
+    different = pd.DataFrame(rows).drop_duplicates(["size", "parameters", "train", "test"]).index
+    return [rows[k] for k in different]
 
 
 def choices(grid: Grid, frame: pd.DataFrame) -> Tables:
@@ -242,7 +262,15 @@ def dominating(curves: dict[Any, pd.DataFrame], rows: str, sign: int = 1) -> str
     return str(over[0]) if over else ""
 
 
-def hybrid(*, method: str, seed: int, data: str, table: str, kind: Any) -> list[dict[str, Any]]:
+def hybrid(
+    *,
+    method: str,
+    seed: int,
+    data: str,
+    table: str,
+    kind: Any,
+    parts: Parts = NOTHING_KEPT,
+) -> list[Row]:
     """Learn a network and merge its graph; return a row for both.
 
     Parameters
@@ -252,15 +280,20 @@ def hybrid(*, method: str, seed: int, data: str, table: str, kind: Any) -> list[
     kind
         The power of half the logarithm of the number of rows that a parameter must gain: a number,
         ``BIC`` (1), ``middle`` (.5) or ``AIC`` (0).
+    parts
+        Keeps the structure of the network.
     """
     split = _split(table, data, seed)
     train = split.train
     rate = (log(train.n_rows) / 2) ** {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}.get(kind, kind)
     solver = "dynamic" if train.n_variables <= MAX_EXACT else "ordering"
     score = PenalisedLikelihood(rate / (1 + rate))
-    learned = learn(train, score=score, solver=solver, seed=seed).network
+    parents = parts(
+        "structure", lambda: learn(train, score=score, solver=solver, seed=seed).network.parents
+    )
+    learned = fit_complete(train, parents)
     # Likelihoods of the data learned from are those of the most probable parameters of both.
-    plain = fit_complete(train, learned.parents, smoothing=0.0)
+    plain = fit_complete(train, parents, smoothing=0.0)
     least = float(plain.log_likelihood_rows(train).sum())
     bn = judged(learned, split) | {"train": least / train.n_rows, "label": "BN"}
     try:

@@ -2,18 +2,22 @@
 
 import ast
 import inspect
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import exactlearn as el
 import experiments
-from experiments import runner
+from exactlearn.imputation.methods import METHODS
+from experiments import extras, runner
 from experiments.__main__ import main, seconds_of
-from experiments.report import frame_of, paired, printed, summary, write
-from experiments.runner import Grid, Record, Run, attempt, grids, work
+from experiments.record import Record
+from experiments.report import figures_of, frame_of, paired, printed, summary, write
+from experiments.runner import Grid, Run, grids, work
 
 GRIDS = {grid.name: grid for grid in grids()}
 FOLDER = Path(experiments.__file__).parent
@@ -123,17 +127,93 @@ def test_what_is_done_is_kept_and_what_failed_or_was_cut_is_done_again(calls, tm
     assert {method for method, _, _ in calls} == {"broken"}
 
 
+def endless(*ignored):
+    while True:
+        sum(range(1000))
+
+
 def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(monkeypatch, calls):
     (run, *_), record = toy().runs(), Record()
     work([run], record, seconds=0.0)
     assert (calls, record.done) == ([], {})
 
-    def endless(self):
-        while True:
-            sum(range(1000))
-
     monkeypatch.setattr(Run, "do", endless)
-    assert attempt(run, runner.monotonic() + 0.2) is None
+    work([run], record, seconds=0.2)
+    assert record.done == {}
+    assert record.cut.keys() == {run.key}
+
+
+@pytest.fixture
+def summed(monkeypatch):
+    """Make the runs sums of three parts; return the parts that are done, and those to stop at."""
+    finished, endless_parts = [], set()
+
+    def part_of(method, k):
+        if (method, k) in endless_parts:
+            endless()
+        finished.append((method, k))
+        return k
+
+    def measured(*, method, seed, data, size, parts):
+        return {"value": sum(parts(str(k), partial(part_of, method, k)) for k in range(3))}
+
+    monkeypatch.setattr(runner, "import_module", lambda name: SimpleNamespace(measured=measured))
+    monkeypatch.setattr(runner, "FIRST_ROUNDS", (0.2, 0.2))
+    return finished, endless_parts
+
+
+def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(summed, tmp_path):
+    finished, endless_parts = summed
+    runs = list(toy(cases=[{"size": [1, 2]}]).runs(methods=["good"]))
+    long, short = runs
+    endless_parts.add(("good", 2))
+    work(runs, Record(tmp_path / "toys.jsonl"), seconds=0.5)
+    assert finished[:2] == [("good", 0), ("good", 1)]
+    record = Record(tmp_path / "toys.jsonl")
+    assert long.key in record.cut
+    assert record.left(runs) == [short, long]  # first the runs that had no chance
+    endless_parts.clear()
+    finished.clear()
+    work([long], record)
+    assert finished == [("good", 2)]
+    assert record.done[long.key][0]["value"] == 3
+    assert not record.parts_path(long).exists()
+
+
+def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
+    _, endless_parts = summed
+    endless_parts.add(("good", 0))
+    runs = list(toy(cases=[{"size": 1}]).runs())
+    record, shown = Record(), []
+
+    def show(run, rows):
+        shown.append(figures_of(toy(), *rows))
+
+    work(runs, record, seconds=2.0, on_done=show)
+    assert [run.arguments["method"] for run in record.left(runs)] == ["good"]
+    assert shown == ["value 3.00"]
+
+
+@pytest.mark.parametrize(("installed", "lines"), [((), 2), (("sklearn", "matplotlib"), 0)])
+def test_extras_that_are_not_installed_are_named_once_before_any_run(
+    installed, lines, monkeypatch, capsys
+):
+    monkeypatch.setattr(extras, "find_spec", lambda module: module if module in installed else None)
+    names = ("augmentation-2", "augmentation-5", "deletion-figure-3a")
+    plans = [(GRIDS[name], list(GRIDS[name].runs())) for name in names]
+    left_out, told = extras.without_extras(plans, draws=True)
+    assert {run.arguments["method"] for run in left_out} == ({"svm-rbf"} if lines else set())
+    assert len(told) == lines
+    assert all("exactlearn[" in line for line in told)
+    assert len(extras.without_extras(plans, draws=False)[1]) == lines // 2
+    main(["augmentation-2", "--methods", "svm-rbf", "--budget", "0s", "-o", "unused"])
+    assert capsys.readouterr().err.count("not installed") == lines // 2
+
+
+def test_methods_of_scikit_learn_are_known():
+    methods = {run.arguments["method"] for grid in GRIDS.values() for run in grid.runs()}
+    needing = {name for name in methods & METHODS.keys() if METHODS[name].needs_scikit_learn}
+    assert {*extras.BY_SKLEARN} == needing | {"svm-rbf"}
 
 
 def test_means_errors_pools_and_published_figures(calls):
@@ -155,6 +235,36 @@ def test_means_errors_pools_and_published_figures(calls):
     text = printed(grid, found)
     assert "3.50 ± 0.58" in text
     assert "nan" not in text
+
+
+def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
+    grid = toy(published={"columns": ["value"], "both": {"good": [2.5]}}, compare="value")
+    runs = list(grid.runs(seeds=(0, 1)))
+    record = Record()
+    work(runs, record)
+    of_one_value = [run for run in runs if run.arguments["method"] == "bad" and run.case == "1"]
+    both_values = summary(grid, frame_of(grid, runs, record)).loc["both", "value"]
+    del record.done[of_one_value[1].key]
+    found = summary(grid, frame_of(grid, runs, record))
+    assert found.loc["both", "n"].tolist() == [1, 1]
+    assert found.loc["both", "value"].tolist() == [2.5, 1.5] != both_values.tolist()
+    assert found.loc[("1", "good"), "value"] == 2.0
+    assert found.loc[("2", "good"), "n"] == 2
+    del record.done[of_one_value[0].key]
+    found = summary(grid, frame_of(grid, runs, record))
+    assert ("both", "bad") not in found.index  # of one value only
+    assert found.loc[("both", "good"), ["n", "value"]].tolist() == [2, 3.0]
+
+
+def test_a_method_that_fails_has_its_error_and_leaves_the_others_their_means(calls):
+    for methods in (["good", "broken"], ["broken"]):
+        grid = toy(methods=methods, compare="value")
+        runs, record = list(grid.runs(seeds=(0, 1))), Record()
+        work(runs, record)
+        found = summary(grid, frame_of(grid, runs, record))
+        assert found.loc[("large", "broken"), ["n", "error"]].tolist() == [0, "ValueError: no toy"]
+        if "good" in methods:
+            assert found.loc[("large", "good"), ["n", "value"]].tolist() == [2, 10.5]
 
 
 def test_several_rows_of_a_run_have_labels_and_figures_their_points(tmp_path):

@@ -132,13 +132,17 @@ def test_a_structure_is_learned_and_judged(method):
 
 def test_methods_are_behind_the_best_one_that_learns_from_incomplete_rows():
     likelihoods = {"em": (-1.0, -2.0), "mode": (-1.2, -1.5), "complete": (-0.5, -1.0)}
+    same = {"rows": 5, "hidden": "h", "ess": 1.0, "seed": 0}
     rows = [
-        {"rows": 5, "hidden": "h", "network": n, "ess": 1.0, "method": m, "log_likelihood": x}
+        {**same, "network": n, "method": m, "log_likelihood": x}
         for m, values in likelihoods.items()
         for n, x in zip("ab", values, strict=True)
     ]
     behind = incomplete.shortfalls(GRID, pd.DataFrame(rows))["shortfalls"].droplevel([0, 1, 2])
     assert behind.loc["em", ["behind", "most", "close"]].tolist() == pytest.approx([0.25, 0.5, 1])
+    fewer = pd.DataFrame(rows[:-1])  # a table that 'complete' lacks counts for none
+    behind = incomplete.shortfalls(GRID, fewer)["shortfalls"].droplevel([0, 1, 2])
+    assert behind.loc["em", ["n", "behind"]].tolist() == [1, 0.0]
 
 
 def test_structural_em_of_decision_graphs_beside_its_rivals(monkeypatch, data):
