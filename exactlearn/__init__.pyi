@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.imputation import Learning as Learning
     from exactlearn.imputation.methods import impute as impute
     from exactlearn.pdg.compile.compile import compile_network as compile_network
+    from exactlearn.pdg.compile.unmerged import unmerged_graph as unmerged_graph
     from exactlearn.pdg.learn.direct import learn_direct as learn_direct
     from exactlearn.pdg.learn.hybrid import smallest_as_likely as smallest_as_likely
     from exactlearn.pdg.learn.methods import learn_pdg as learn_pdg

@@ -138,6 +138,11 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     classes
         List Markov equivalence classes in place of networks: with 2, what the best network that is
         not equivalent to the best one loses.
+    greediness
+        kes: share of the improving classes that is drawn at each step, of which the best is taken;
+        1 is ges in one phase, 0 a random walk uphill.
+    restarts
+        kes: starts, from the empty network with other draws.
     bootstrap
         Learn from N bootstrap samples of the rows, too, and say in how many each arc is. Takes
         up to --time-limit again; into a folder, a later call goes on. Where cells are missing,
@@ -148,14 +153,14 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     exactlearn solve asia-mnar-complete
     exactlearn solve lucas-mcar --max-parents 2 --time-limit 60 -o lucas
     exactlearn solve asia-mnar-complete --require 'smoke->lung' --best 3
-    exactlearn solve asia-mnar-complete --solver ges --json
+    exactlearn solve asia-mnar-complete --solver kes --greediness 0.5 --restarts 20 --json
     """
 
     written_in_run = "solved"
     files_in_folder = ("result.json", "network.bif", "network.svg", "trace.csv", "bootstrap.json")
     groups: ClassVar = {
         "Score": "counts",
-        "Search": "start gap threads",
+        "Search": "start gap threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
     }
@@ -168,6 +173,8 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
     classes: bool = option(False, only="best")
+    greediness: float = option(0.8, least=0, most=1, only="solver=kes", hidden=True)
+    restarts: int = option(100, least=1, only="solver=kes", hidden=True)
     bootstrap: int | None = option(None, least=1, metavar="N")
 
     def __post_init__(self) -> None:
@@ -432,6 +439,10 @@ class Fit(sections.Clustered, sections.Random):
     starts
         em: starts, of which that with the best objective is kept; the others than the first are
         random.  [default: 1, of a network 5 where no row tells the states of a variable apart]
+    start
+        em: what the first start of a network begins with: the estimate of another method, such as
+        f-mar or cca, or the parameters of a network in a file, its own among them.  [default:
+        the frequencies in the rows that observe a family]
     time_limit
         Seconds after which no other block of rows is read and, of em, no other iteration and no
         other start begins.
@@ -453,6 +464,13 @@ class Fit(sections.Clustered, sections.Random):
     tolerance: float | None = option(None, least=0, only="method=em|None")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
     starts: int | None = option(None, least=1, only="method=em|None")
+    start: str | None = option(
+        None,
+        reads=True,
+        metavar="METHOD|NETWORK",
+        only="method=em|None",
+        excludes=("missingness",),
+    )
     time_limit: float | None = option(None, least=0)
 
     @property
@@ -484,6 +502,11 @@ class Compile(sections.Reading, sections.Random):
         machine]
     max_size
         Refuse graphs of more cells before merging, about 40 bytes each.
+    merge
+        exact: the smallest graph over a searched forest; none: the graph of a clique tree with a
+        node for each configuration, from which the thesis begins to merge.
+    root
+        none: variable at the top of the graph.
     merge_budget
         Merge nodes that are nearly alike, up to this divergence from the network in nats; with
         --data, up to this loss of log-likelihood per row.
@@ -494,12 +517,15 @@ class Compile(sections.Reading, sections.Random):
     --------
     exactlearn compile asia -o asia.pdg.json
     exactlearn compile asia --merge-budget 0.01 --data asia-mnar-complete
+    exactlearn compile asia --merge none --root smoke
     """
 
     written_in_run = "compiled.pdg.json"
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
     time_limit: float | None = option(None, least=0)
     max_size: int = option(100_000_000, least=1)
+    merge: Literal["exact", "none"] = option("exact", excludes=("time_limit",))
+    root: str | None = option(None, metavar="NAME", only="merge=none")
     merge_budget: float | None = option(None, least=0)
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import exactlearn as el
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod
+from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionFit, DeletionMethod
 from exactlearn.bayesnet.em import fit_with_indicators, network_of, without_indicators
 from exactlearn.bayesnet.em_result import EMResult, EMState
 from exactlearn.bayesnet.row_completion import elimination_cells
@@ -46,10 +47,13 @@ def run(options: Fit, output: Output) -> Answer:
         graph.check_table(data)
     tuned = ("iterations", "tolerance", "starts", "smoothing")
     given = {key: getattr(options, key) for key in tuned if options.is_given(key)}
-    is_closed = is_network and not given.keys() - {"smoothing"} and (graph or data.is_complete)
+    is_tuned = bool(given.keys() - {"smoothing"}) or options.start is not None
+    is_closed = is_network and not is_tuned and (graph or data.is_complete)
     method = options.method or ("em" if not is_closed else "graph" if graph else "complete")
     if is_naive and "starts" in given:
         raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
+    if options.start is not None:
+        given["start"] = _start(options.start, model, data)
     fitted: Model
     if method == "em" and not (graph and not is_network):
         given |= {} if is_naive else {"seed": options.seed}
@@ -84,6 +88,19 @@ def _model(options: Fit) -> Model:
     states = tuple(table.states[table.index(name)] for name in graph.names)
     no_rows = el.Dataset(np.empty((0, len(states)), np.int8), graph.names, states)
     return el.fit_complete(no_rows, graph.parents)
+
+
+def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
+    """Return what EM begins with: the estimate of a closed form, or the network in a file."""
+    if not isinstance(model, el.BayesianNetwork):
+        raise OptionError(
+            "--start is for a network; a decision graph or a naive Bayes model starts from its own "
+            "parameters: leave --start out"
+        )
+    method = Path(start).name  # a run file puts its folder before what may be the name of a file
+    if method in DELETION_METHODS and not Path(start).exists():
+        return el.fit_deletion(data, model.parents, method=method).model
+    return el.read_network(start)
 
 
 def _by_em(

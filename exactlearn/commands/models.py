@@ -26,6 +26,7 @@ from exactlearn.graphs.dag import active_trail, children
 from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
+from exactlearn.pdg.compile.unmerged import compile_unmerged
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.edge_counts import LearnedGraph
 from exactlearn.pdg.learn.hybrid import data_merges
@@ -58,13 +59,16 @@ def run_compile(options: Compile, output: Output) -> Answer:
             until_first.close()
             display.show(f"effective size {size:,}")
 
-        compiled = compile_and_check(
-            network,
-            **options.chosen("max_size time_limit seed"),
-            on_event=on_event,
-            on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
-            after=write_time,
-        )
+        if options.merge == "none":
+            compiled = compile_unmerged(network, **options.chosen("root max_size seed"))
+        else:
+            compiled = compile_and_check(
+                network,
+                **options.chosen("max_size time_limit seed"),
+                on_event=on_event,
+                on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
+                after=write_time,
+            )
         remarks.append(compiled.message)
         if options.merge_budget is not None or rows is not None:
             compiled, added["loss"] = _merged(compiled, network, rows, options)

@@ -199,7 +199,7 @@ class Selection(Constrained, Random):
     ----------
     solver
         Solver of parent-set selection; of 'solve' also greedy and k-greedy search over
-        equivalence classes, ges and kes.
+        equivalence classes, ges and kes, this one with --greediness K and --restarts N.
     constraints
         TOML file with these and more constraints: required, forbidden, tiers, and as lists
         required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and

@@ -177,7 +177,7 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
         pipeline.score_of(options),
         method="ges" if options.solver == "ges" else "kes",
         max_parents=options.most_parents,
-        **options.chosen("time_limit seed"),
+        **options.chosen("time_limit seed greediness restarts"),
     )
     return lambda on_event: (search(on_event=on_event), None)
 

@@ -38,6 +38,22 @@ def test_words_and_figures_of_merging_agree():
     assert "the next merge would lose 1.9" in done.stderr
 
 
+def test_the_graph_of_a_clique_tree_without_merging(tmp_path):
+    """THESIS, Figure 5.10: from this graph merging by rows goes to smaller ones."""
+    run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
+    words = ("compile", "asia", "--merge", "none", "--root", "smoke")
+    whole = run_json(*words, "-o", tmp_path / "whole.pdg.json")
+    graph = read_pdg(tmp_path / "whole.pdg.json")
+    assert graph.names[graph.forest.tolist().index(-1)] in ("asia", "smoke")
+    assert graph.forest[graph.index("smoke")] == -1
+    assert whole["max_error"] < 1e-12
+    assert whole["effective_size"] == 62
+    merged = run_json(*words, "--data", tmp_path / "rows.csv", "--merge-budget", 0.01)
+    assert merged["effective_size"] < 62
+    fails("--root is for --merge none", "compile", "asia", "--root", "smoke")
+    fails("no variable 'smokes'", *words[:-1], "smokes")
+
+
 def test_merging_by_rows(tmp_path):
     run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
     plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")

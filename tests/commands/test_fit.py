@@ -36,6 +36,30 @@ def test_a_network_by_em_or_from_a_complete_table(tables, tmp_path):
     assert same["log_likelihood"] == pytest.approx(counted["log_likelihood"])
 
 
+@pytest.mark.parametrize("method", ["f-mar", "cca"])
+def test_em_may_begin_with_another_estimate(tables, tmp_path, method):
+    """DEL, section 4: EM seeded by F-MAR."""
+    network, path = el.read_network("cancer"), tables / "holes.csv"
+    table = load(path, Reading(), network)
+    start = el.fit_deletion(table, network.parents, method=method)
+    expected = el.fit_em(table, network.parents, start=start)
+    assert run_json("fit", "cancer", path, "--start", method)["log_likelihood"] == (
+        pytest.approx(expected.log_likelihood, abs=1e-9)
+    )
+    el.write_model(start.model, tmp_path / "start.bif")
+    again = run_json("fit", "cancer", path, "--start", tmp_path / "start.bif")
+    assert again["log_likelihood_before"] == pytest.approx(expected.log_likelihoods[0], abs=1e-9)
+    (tmp_path / "run.toml").write_text(
+        f'[data]\nfile = "{path}"\n[[fit]]\nsource = "cancer"\nstart = "{method}"\n'
+    )
+    run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
+    fails(
+        "--start is for --method em", "fit", "cancer", path, "--method", method, "--start", method
+    )
+    fails("no such file", "fit", "cancer", path, "--start", "f-mra")
+    fails("--start is for a network", "fit", tables / "start.pdg.json", path, "--start", method)
+
+
 def test_a_decision_graph(tables, tmp_path):
     words = ("fit", tables / "start.pdg.json", tables / "holes.csv")
     em = run_json(*words, "-o", tmp_path / "refined.pdg.json")

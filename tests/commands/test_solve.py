@@ -265,3 +265,13 @@ def test_em_for_the_network_has_what_is_left_of_the_time_limit(tmp_path, monkeyp
     monkeypatch.setattr("exactlearn.commands.solve.fitted_network", fitted)
     words = ("solve", "cancer-mcar", "--time-limit", 60, "-o", tmp_path / "network.bif")
     assert invoke(*words).stderr.count("EM for the parameters was cut short") == 1
+
+
+def test_the_k_and_the_starts_of_kes():
+    """THESIS 4.3: k = 1 is greedy search in one phase, whatever the start."""
+    words = ("solve", "cancer-mcar-complete", "--solver", "kes", "--greediness")
+    assert len(run_json(*words, 1, "--restarts", 3)["scores"]) == 3
+    greedy = el.equivalence_search(el.read_dataset("cancer-mcar-complete"), "bdeu", phases=1)
+    assert set(run_json(*words, 1, "--restarts", 3)["scores"]) == {greedy.score}
+    fails("--greediness is for --solver kes", "solve", "cancer-mcar-complete", "--greediness", 1)
+    fails("greediness: expected 0 to 1, found 2", *words, 2)

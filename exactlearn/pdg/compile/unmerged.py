@@ -1,0 +1,203 @@
+"""The decision graph of a clique tree without any merging (THESIS, Algorithms 4.13 to 4.17).
+
+The variables of each clique that stand in no clique above it, new(C) (4.55), make a chain, below
+the last variable of the clique above (Algorithm 4.14). A variable has a node for each configuration
+of the clique's variables that come before it (Algorithms 4.16 and 4.17), with its distribution
+given that configuration. Merging starts from this graph in the thesis (Figure 5.10); compilation
+proper never builds it (:mod:`exactlearn.pdg.compile.expansion`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
+from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, normalised
+from exactlearn.bayesnet.variable_elimination import eliminate_to_joint, plan_elimination
+from exactlearn.errors import TooLargeError
+from exactlearn.pdg.compile.compile import Compilation, max_error
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import VariableForest
+
+MAX_SIZE = 10_000_000
+"""Most cells of the graph: its nodes are made one configuration at a time, without merging."""
+
+
+@checked_arguments()
+def unmerged_graph(
+    network: NetworkLike,
+    *,
+    root: str | None = None,
+    tree: CliqueTree | None = None,
+    max_size: int = MAX_SIZE,
+) -> DecisionGraph:
+    """Return the decision graph of a clique tree, with a node for each configuration.
+
+    Parameters
+    ----------
+    network
+        Network to represent; rows of its tables that sum to one only nearly are normalised.
+    root
+        Variable at the top: its tree hangs from the first clique that holds it. The first clique of
+        each tree when left out.
+    tree
+        A clique tree of the network; the smallest of many heuristics when left out.
+    max_size
+        Most cells (effective size) of the graph.
+
+    Raises
+    ------
+    TooLargeError
+        When the graph would have more cells; raised before they take memory.
+    OptionError
+        When the network has no such variable.
+    CheckError
+        When ``tree`` is no clique tree of the network.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> asia = el.read_network("asia")
+    >>> el.unmerged_graph(asia, root="smoke").effective_size
+    62
+    >>> el.compile_network(asia).effective_size
+    40
+    """
+    exact = normalised(network)
+    cliques = clique_tree(exact) if tree is None else tree
+    cliques.check(exact)
+    first = None if root is None else exact.index(root)
+    if first is not None:
+        holder = next(k for k, clique in enumerate(cliques.cliques) if first in clique)
+        cliques = cliques.rooted_at(holder)
+    forest = _forest(cliques, exact.n_variables, first)
+    size = forest.expanded_size(exact.cardinalities.tolist())
+    if size > max_size:
+        raise TooLargeError(
+            f"the graph without merging would have {size:,} cells, the limit is {max_size:,}: "
+            "raise max_size, or compile the network with merging"
+        )
+    parameters = _distributions(exact, cliques, forest)
+    successors = {v: _successors(forest, v, exact.cardinalities) for v in forest.order}
+    parents = np.array(forest.parents, np.int32)
+    return assemble(exact.names, exact.states, parents, parameters, successors)
+
+
+def compile_unmerged(
+    network: BayesianNetwork, *, root: str | None = None, max_size: int = MAX_SIZE, seed: int = 0
+) -> Compilation:
+    """Return the graph of :func:`unmerged_graph` with its sizes, compared with the network on rows.
+
+    Parameters
+    ----------
+    network, root, max_size
+        As in :func:`unmerged_graph`.
+    seed
+        Seed of the rows that are drawn for the comparison.
+    """
+    tree = clique_tree(network)
+    graph = unmerged_graph(network, root=root, tree=tree, max_size=max_size)
+    clique_size = tree.size(network.cardinalities)
+    return Compilation(
+        graph=graph,
+        nodes=graph.n_nodes,
+        effective_size=graph.effective_size,
+        representational_size=graph.representational_size,
+        expanded_size=graph.effective_size,
+        clique_tree_size=clique_size,
+        max_error=max_error(network, graph, np.random.default_rng(seed)),
+        message=f"the graph of a clique tree without merging: {graph.effective_size:,} cells, "
+        f"the clique tree has {clique_size:,}",
+    )
+
+
+def _forest(cliques: CliqueTree, n_variables: int, first: int | None) -> VariableForest:
+    """Return the variable forest of a clique tree (Algorithm 4.14), with contexts (4.16).
+
+    Parameters
+    ----------
+    cliques
+        The clique tree, each tree with its root.
+    n_variables
+        Number of variables.
+    first
+        The variable that stands first in its root clique; any if not given.
+    """
+    order: list[int] = []
+    contexts: list[tuple[int, ...]] = [()] * n_variables
+    parents = [-1] * n_variables
+    last_of: dict[int, int] = {}
+    for clique in cliques.top_down:
+        above = cliques.parent[clique]
+        context = list(cliques.separators[clique])
+        parent = last_of[above] if above >= 0 else -1
+        new = [v for v in cliques.cliques[clique] if v not in context]
+        for v in sorted(new, key=lambda v: v != first):
+            contexts[v] = tuple(context)
+            parents[v] = parent
+            order.append(v)
+            context.append(v)
+            parent = v
+        last_of[clique] = parent
+    return VariableForest(tuple(order), tuple(contexts), tuple(parents))
+
+
+def _distributions(
+    network: BayesianNetwork, cliques: CliqueTree, forest: VariableForest
+) -> dict[int, NDArray[np.float64]]:
+    """Return P(variable | configuration of its context) for each variable, shape (nodes, states).
+
+    A configuration of probability zero has the uniform distribution: no row reaches its node.
+    """
+    nothing_observed = np.full(network.n_variables, -1, np.int16)
+    distributions = {}
+    for clique in range(len(cliques.cliques)):
+        separator = cliques.separators[clique]
+        new = [v for v in cliques.cliques[clique] if v not in separator]
+        last = max(new, key=lambda v: len(forest.contexts[v]))
+        members = (*forest.contexts[last], last)
+        plan = plan_elimination(network, nothing_observed, members)
+        joint, _ = eliminate_to_joint(network, nothing_observed, members, plan)
+        for v in new:
+            within = len(forest.contexts[v]) + 1
+            family = joint.sum(axis=tuple(range(within, len(members))))
+            family = family.reshape(-1, int(network.cardinalities[v]))
+            total = family.sum(axis=1, keepdims=True)
+            uniform = np.full_like(family, 1.0 / family.shape[1])
+            distributions[v] = np.divide(family, total, out=uniform, where=total > 0.0)
+    return distributions
+
+
+def _successors(
+    forest: VariableForest, variable: int, cardinalities: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return the places of the successors of a variable's nodes, shape (nodes, states, children).
+
+    The node of a child is that of the configuration of its context (Algorithm 4.17).
+    """
+    scope = (*forest.contexts[variable], variable)
+    shape = [int(cardinalities[v]) for v in scope]
+    configurations = np.indices(shape).reshape(len(shape), -1)
+    children = forest.children[variable]
+    table = np.empty((configurations.shape[1], len(children)), np.int32)
+    for k, child in enumerate(forest.children[variable]):
+        table[:, k] = _places(forest.contexts[child], scope, configurations, shape)
+    return table.reshape(len(table) // shape[-1], shape[-1], len(children))
+
+
+def _places(
+    context: Sequence[int],
+    scope: Sequence[int],
+    configurations: NDArray[np.int64],
+    shape: Sequence[int],
+) -> NDArray[np.int64]:
+    """Return the number of a context's configuration within each configuration of a scope."""
+    axes = [scope.index(v) for v in context]
+    if not axes:
+        return np.zeros(configurations.shape[1], np.int64)
+    places: NDArray[np.int64] = np.ravel_multi_index(
+        tuple(configurations[axes]), [shape[axis] for axis in axes]
+    )
+    return places
