@@ -8,7 +8,7 @@ from typing import Any
 
 import exactlearn as el
 from exactlearn._runtime.control import Event, OnEvent
-from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.files import atomic_write, read_text, suffix_of
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.commands.output import (
     Answer,
@@ -18,7 +18,7 @@ from exactlearn.commands.output import (
     require_suffix,
     write_json,
 )
-from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.errors import FormatError, InfeasibleError, TooLargeError
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names
 from exactlearn.queries.posteriors import Model, as_graph
@@ -146,6 +146,28 @@ def write_trace(result: Learned, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [("seconds", "score", "bound"), *result.trace]
     atomic_write(folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows))
+
+
+def read_trace(path: Path) -> list[tuple[float, float, float]]:
+    """Return the trace of a search: seconds, score and bound of each improvement.
+
+    Raises
+    ------
+    FormatError
+        When it is no text, or a line does not have three numbers.
+    """
+    points = []
+    for number, line in enumerate(read_text(path).splitlines()[1:], start=2):
+        fields = line.split(",")
+        try:
+            seconds, score, bound = map(float, fields)
+        except ValueError:
+            raise FormatError(
+                f"{path}, line {number}: expected three numbers (seconds, score, bound), found "
+                f"{line!r}; remove the file, or run the command again"
+            ) from None
+        points.append((seconds, score, bound))
+    return points
 
 
 def keeping(display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]) -> OnEvent:

@@ -1,7 +1,7 @@
 """``exactlearn run RESULT.json``: the command that made a record again, its answer compared."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,8 +33,8 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     path = provenance.record_in(source) if source.is_dir() else source
     with expecting(path, RECORD):
         recorded = read_json(path)
-    made_by: Any = recorded.get("made_by") if isinstance(recorded, dict) else None
-    name, options = made_with(made_by, path)
+    made = made_with(recorded.get("made_by") if isinstance(recorded, dict) else None, path)
+    name, options = made.name, made.declared
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
     with TemporaryDirectory() as scratch:
@@ -42,11 +42,11 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
         def placed(name: str, about: About) -> str:
             return str(Path(scratch) / Path(name).name) if about.writes else name
 
-        wrote = made_by.get("output") or ("results" if made_by["command"][1] == "run" else None)
+        wrote = made.output or ("results" if made.command[1] == "run" else None)
         place = output.path or (Path(scratch) / "output" / Path(wrote).name if wrote else None)
         (Path(scratch) / "output").mkdir()
         now = provenance.Provenance(moved(options, placed), step=name, output=place)
-        for text in _changes(made_by, now.to_dict()):  # the command may fail by it
+        for text in _changes(made, now.to_dict()):  # the command may fail by it
             output.note(text)
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
         require_places(now.options, aside, path)
@@ -66,52 +66,126 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
         "equal": not differences,
         "compared": compared,
         "differences": differences,
-        "changes": list(_changes(made_by, now.to_dict())),
+        "changes": list(_changes(made, now.to_dict())),
         "record": record,
     }
     return Answer(record=answer, status="failed" if differences else "done")
 
 
-def made_with(made_by: Any, path: Path) -> tuple[str, Declared]:
-    """Return the command that made a record, and its options."""
-    found = made_by if isinstance(made_by, dict) else {}
-    match [found.get(key) for key in ("command", "options", "inputs")]:
-        case [[_, str(word), *rest], dict(options), list(inputs)] if all(
-            isinstance(one, str) for one in rest
-        ) and all(map(_is_named, inputs)):
-            name = str(found.get("step") or word)
-        case _:
-            raise FormatError(
-                f"{path}: no key 'made_by' says how it was made; expected the record of a command, "
-                "as '-o result.json' and --json give it"
-            )
-    if name not in COMMANDS:
-        raise FormatError(f"{path}: made by {name!r}, which is no command that can be run again")
+@dataclass(frozen=True, kw_only=True)
+class InputFile:
+    """A file that a recorded command has read.
+
+    Parameters
+    ----------
+    name
+        Its name, without the folder.
+    option
+        The option that named it.
+    sha256
+        The hash of its content, where that was computed.
+    rows
+        How many rows it has, where it is a table.
+    """
+
+    name: str
+    option: str | None = None
+    sha256: str | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeBy:
+    """The key ``made_by`` of a record, checked; see :class:`~.provenance.Provenance`.
+
+    Parameters
+    ----------
+    command
+        The words of the command line, with the program's name.
+    inputs
+        The files that were read.
+    version
+        The version of this package.
+    step
+        The command, where the words name another.
+    output
+        The file or folder that was written.
+    declared
+        The options of the command.
+    """
+
+    command: tuple[str, ...]
+    inputs: tuple[InputFile, ...]
+    version: str = ""
+    step: str | None = None
+    output: str | None = None
+    declared: Declared = field(default_factory=Declared)
+
+    @property
+    def name(self) -> str:
+        """The name of the command."""
+        return self.step or self.command[1]
+
+
+def made_with(made_by: Any, path: Path) -> MadeBy:
+    """Return how a record was made, from its key ``made_by``.
+
+    Raises
+    ------
+    FormatError
+        When it is not as a command writes it.
+    OptionError
+        When the options are those of another version.
+    """
+    if not isinstance(made_by, dict):
+        raise FormatError(
+            f"{path}: no key 'made_by' says how it was made; expected the record of a command, "
+            "as '-o result.json' and --json give it"
+        )
+    known = _set_keys(made_by, MadeBy)
+    if isinstance(inputs := known.get("inputs"), list):
+        known["inputs"] = [_set_keys(entry, InputFile) for entry in inputs]
+    options = made_by.get("options")
     try:
-        return name, from_table(options, options_of(name), "made_by.options")
+        made = from_table(known, MadeBy, "made_by")
     except OptionError as error:
-        version = found.get("version")
+        raise FormatError(f"{path}: {error}; run the command again to write it anew") from None
+    if len(made.command) < 2 or not isinstance(options, dict):
+        raise FormatError(
+            f"{path}: expected 'made_by.command' to name a command, and 'made_by.options' to be a "
+            "table of its options; run the command again to write it anew"
+        )
+    if made.name not in COMMANDS:
+        raise FormatError(
+            f"{path}: made by {made.name!r}, which is no command that can be run again"
+        )
+    try:
+        return replace(made, declared=from_table(options, options_of(made.name), "made_by.options"))
+    except OptionError as error:
         raise OptionError(
-            f"{path}: {error}; it was written by version {version}, and this is {__version__}"
+            f"{path}: {error}; it was written by version {made.version}, and this is {__version__}"
         ) from None
 
 
-def _is_named(one: Any) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("name"), str)
+def _set_keys(table: Any, kind: type[Any]) -> Any:
+    """Return the entries of a table that a dataclass knows, without those that are null."""
+    if not isinstance(table, dict):
+        return table
+    names = {one.name for one in fields(kind)} - {"declared"}
+    return {key: value for key, value in table.items() if key in names and value is not None}
 
 
-def _changes(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _changes(recorded: MadeBy, now: Mapping[str, Any]) -> Iterator[str]:
     """Yield in what version and files the repetition differs."""
-    if recorded.get("version") != now["version"]:
-        yield f"version: {recorded.get('version')} made the record, this is {now['version']}"
-    inputs = recorded.get("inputs", ())
-    before = {(one["name"], one.get("option")): one.get("sha256") for one in inputs}
-    for one in now["inputs"]:
-        was = before.get((one["name"], one.get("option")))
-        if None in (was, one["sha256"]):
-            yield f"{one['name']}: not known to be the file of the record; it has no hash"
-        elif was != one["sha256"]:
-            yield f"{one['name']}: the file differs from the one that the record is of"
+    if recorded.version != now["version"]:
+        yield f"version: {recorded.version} made the record, this is {now['version']}"
+    before = {(read.name, read.option): read.sha256 for read in recorded.inputs}
+    for read in now["inputs"]:
+        was = before.get((read["name"], read.get("option")))
+        if None in (was, read["sha256"]):
+            yield f"{read['name']}: not known to be the file of the record; it has no hash"
+        elif was != read["sha256"]:
+            yield f"{read['name']}: the file differs from the one that the record is of"
 
 
 def _is_volatile(key: str) -> bool:

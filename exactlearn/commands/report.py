@@ -3,15 +3,15 @@
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 import exactlearn as el
 from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.files import atomic_write, read_json, suffix_of
 from exactlearn.commands.declarations import Report
+from exactlearn.commands.outcome import read_trace
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.provenance import files_read, record_in, sha256
 from exactlearn.commands.repeat import made_with
@@ -32,6 +32,8 @@ PAGE = "report.html"
 def run(options: Report, output: Output) -> Answer:
     """Run the command."""
     source = options.source
+    if output.path is None and source.exists() and not source.is_dir() and not source.is_file():
+        raise OptionError(f"{source}: no page lies beside a pipe or a device; name one with -o")
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
     found = _write(source, path)
@@ -79,13 +81,34 @@ def write_page(folder: Path, output: Output) -> None:
 def _write(result: Any, path: Path) -> PageContent:
     require_suffix(path, (".html",))
     found = page_content(result)
-    by_hand = (AttributeError, KeyError, TypeError, ValueError) if isinstance(result, Path) else ()
     try:
         text = page(found)
-    except by_hand as error:  # of a record that was changed by hand
-        raise FormatError(f"{result}: expected a record as a command's -o writes it") from error
+    except DAMAGES:
+        if not isinstance(result, Path) or not (key := _damaged_key(found)):
+            raise
+        record = record_in(result) if result.is_dir() else result
+        raise FormatError(
+            f"{record}, key '{key}': expected a record as a command's -o writes it, found another "
+            "value there; remove the key, or run the command again"
+        ) from None
     atomic_write(path, text.encode(errors="backslashreplace"))  # of names of files
     return found
+
+
+DAMAGES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a record that was changed by hand makes of the code that describes it."""
+
+
+def _damaged_key(content: PageContent) -> str:
+    """Return the first key of a record with which there is no page; empty if there is none."""
+    record: dict[str, Any] = {}
+    for key, value in content.record.items():
+        record[key] = value
+        try:
+            page(replace(content, record=record))
+        except DAMAGES:
+            return key
+    return ""
 
 
 def page_content(source: Any) -> PageContent:
@@ -119,13 +142,13 @@ def page_content(source: Any) -> PageContent:
         )
     notes = list[str]()
     found: dict[str, Any] = {"title": source.name}
-    if record.is_file():
+    if record.exists():
         found = _of_record(record, notes)
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
         if (source / name).is_file():
             found |= _shown(el.read_model(source / name))
     if (source / "trace.csv").is_file():
-        found["trace"] = [*pd.read_csv(source / "trace.csv").itertuples(index=False, name=None)]
+        found["trace"] = read_trace(source / "trace.csv")
     if run.is_file():
         with _noting(notes):
             ((_, table),) = read_runs(run)
@@ -148,18 +171,18 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
         return found
     has_answer = isinstance(record.get("posterior"), dict)
     with _noting(notes):
-        options = made_with(made_by, path)[1]
-        found["title"] = shlex.join(made_by["command"][:3])
-        for one in made_by.get("inputs", ()):
-            if one.get("option") not in ("data", "source") or has_answer == ("rows" in one):
+        made = made_with(made_by, path)
+        found["title"] = shlex.join(made.command[:3])
+        for read in made.inputs:
+            if read.option not in ("data", "source") or has_answer == (read.rows is not None):
                 continue
-            file = files_read(options).get(one["option"])
-            if file is None or sha256([file]) != one.get("sha256"):
-                raise OptionError(f"{one['name']} is not there any more, or has changed.")
+            file = files_read(made.declared).get(read.option)
+            if file is None or sha256([file]) != read.sha256:
+                raise OptionError(f"{read.name} is not there any more, or has changed.")
             if has_answer:
                 found |= _shown(el.read_model(file))
-            elif isinstance(options, Reading):
-                found["data"] = load(file, options)
+            elif isinstance(made.declared, Reading):
+                found["data"] = load(file, made.declared)
     return found
 
 

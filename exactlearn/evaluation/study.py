@@ -22,6 +22,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -115,6 +116,12 @@ class Study:
             found = read_json(self.path) if self.path.exists() else {}
             if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
                 raise FormatError(f"{self.path}: no record of repetitions; name another folder")
+            for title, run in found.items():
+                if run.pop("checksum", None) != _checksum(run):
+                    raise FormatError(
+                        f"{self.path}, key '{title}': not as it was written when the run was "
+                        "done; remove the key, and the run is done again"
+                    )
             self.done = found
 
     def run(self) -> None:
@@ -130,7 +137,11 @@ class Study:
             for planned, found in self._finished(waiting):
                 self.done[planned.title] = strict(found) | {"learning": planned.learning}
                 if self.path is not None:
-                    text = json.dumps(self.done, allow_nan=False, sort_keys=True)
+                    kept = {
+                        title: {**run, "checksum": _checksum(run)}
+                        for title, run in self.done.items()
+                    }
+                    text = json.dumps(kept, allow_nan=False, sort_keys=True)
                     atomic_write(self.path, text + "\n")
 
     def known(self, planned: PlannedRun) -> Found | None:
@@ -174,6 +185,11 @@ class Study:
             for number, found in finished:
                 self.on_begin(waiting[number].title)
                 yield waiting[number], found
+
+
+def _checksum(run: Found) -> int:
+    """Return the checksum of what a run gave."""
+    return crc32(json.dumps(run, sort_keys=True).encode())
 
 
 def _finished_by_processes(

@@ -41,7 +41,7 @@ def write_figure(drawing: Drawing, path: Path) -> None:
     OptionError
         When the file cannot be written.
     """
-    atomic_write(path, svg_file(placed(drawing)).encode())
+    atomic_write(path, svg_file(placed(drawing)))
 
 
 def svg_file(picture: PlacedDrawing, style: str = "") -> str:

@@ -102,10 +102,8 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
     later = study(path, [PlannedRun("long", partial(square, 3))])
     later.run()
-    assert json.loads(path.read_text())["long"] == {
-        "value": 9,
-        "learning": f"exactlearn {__version__}",
-    }
+    expected = {"value": 9, "learning": f"exactlearn {__version__}"}
+    assert study(path, given).done == {"long": expected}
 
 
 @pytest.mark.parametrize("text", ["[]", '{"m0": 3}'])
