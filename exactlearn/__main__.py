@@ -84,12 +84,20 @@ def as_option(parameter: str, value: Any = None) -> str:
     --------
     >>> as_option("drop", ["id"]), as_option("states", {"age": ["young", "old"]})
     ("--drop 'id'", "--states 'age=young,old'")
+    >>> as_option("states", {"year": "*", "month": "*"})
+    "--categorical 'year,month'"
     >>> as_option("header", False), as_option("score", "bdeu"), as_option("time_limit")
     ('--no-header', '--criterion bdeu', '--time-limit')
     """
     if value is False:
         return f"--no-{parameter}"
     flag = f"--{_FLAGS.get(parameter, parameter).replace('_', '-')}"
+    if (
+        parameter == "states"
+        and isinstance(value, Mapping)
+        and [*value.values()] == ["*"] * len(value)
+    ):
+        return f"--categorical {','.join(value)!r}"
     if isinstance(value, Mapping):
         texts = {k: own if isinstance(own, str) else ",".join(own) for k, own in value.items()}
         value = [f"{name}={text}" for name, text in texts.items()]

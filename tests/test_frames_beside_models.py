@@ -103,7 +103,7 @@ def test_learn_does_not_send_elsewhere_for_parameters_of_its_own():
     assert "from_frame" not in str(caught.value)
     with pytest.raises(el.ExactlearnError, match="from_frame"):
         el.bootstrap(FRAME, 2)
-    with pytest.raises(el.ExactlearnError, match="two columns") as caught:
+    with pytest.raises(el.ExactlearnError, match="columns 1, 2 of 4") as caught:
         el.learn(FRAME.set_axis(["a", "a", "b", "c"], axis=1))
     assert "from_frame" not in str(caught.value)
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
-from exactlearn.commands.declare import Declared, option, pairs, registered
-from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.commands.declare import Declared, names_by_commas, option, pairs, registered
+from exactlearn.data import ALL_VALUES, MISSING_SYMBOLS
 
 LearnerName = Literal[
     "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
@@ -48,11 +48,15 @@ class Reading(Declared):
     arities
         The first line after the names holds the number of states of each column, as for GOBNILP,
         pygobnilp and blip; or it is a row, if it may be both.
+    decimal
+        Decimal mark of numbers, '.' or ','.
     drop
         Leave a column out; repeatable.
     discretise
         Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' stands for
         all numeric columns with more than 20 values; repeatable.
+    categorical
+        Columns of which each number is a state, however many there are.
     tidy
         Leave out columns that are constant, missing, without a name or different in every row,
         and cut numbers with more than 20 values into five bins.
@@ -69,9 +73,11 @@ class Reading(Declared):
     header: bool = option(True, flags=("--no-header",))
     names: tuple[str, ...] = option((), in_files=True)
     separator: str | None = option(None, in_files=True)
-    arities: bool | None = option(None, flags=("--arities/--no-arities",))
+    arities: bool | None = option(None, flags=("--arities/--no-arities",), hidden=True)
+    decimal: str = option(".", choices=lambda: (".", ","))
     drop: tuple[str, ...] = option((), metavar="NAME")
     discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
+    categorical: tuple[str, ...] = option((), metavar="A,B,...", read=names_by_commas, once=True)
     tidy: bool = option(False)
     states: Mapping[str, tuple[str, ...]] = option({}, metavar="NAME=A,B,C", read=_state_lists)
     weights: str | None = option(None, metavar="NAME")
@@ -80,7 +86,13 @@ class Reading(Declared):
     def keywords(self) -> dict[str, Any]:
         """These options as keywords of `read_dataset`."""
         found = {one.name: getattr(self, one.name) for one in fields(Reading)}
-        return {**found, "names": self.names or None}
+        del found["categorical"]
+        return {**found, "names": self.names or None, "states": self.declared_states}
+
+    @property
+    def declared_states(self) -> dict[str, tuple[str, ...]]:
+        """The declared states of each column, also where each value is declared to be one."""
+        return {**dict.fromkeys(self.categorical, ALL_VALUES), **self.states}
 
 
 class OnCluster(Declared):

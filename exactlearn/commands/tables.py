@@ -167,4 +167,4 @@ def _merged(
 def _states(reading: Reading, model: Model | el.Dataset | None) -> Mapping[str, tuple[str, ...]]:
     """Return the states of the columns, those of a model before the declared ones."""
     known = {} if model is None else dict(zip(model.names, model.states, strict=True))
-    return {**reading.states, **known}
+    return {**reading.declared_states, **known}

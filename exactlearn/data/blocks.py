@@ -19,8 +19,15 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import WeightedRows
+from exactlearn.data import ALL_VALUES
 from exactlearn.data.codes import LARGEST, Column, LabelledRows, code_type
-from exactlearn.data.coding import CodingOptions, TableCoding, by_name, coded_rows
+from exactlearn.data.coding import (
+    CodingOptions,
+    TableCoding,
+    by_name,
+    coded_rows,
+    split_declared,
+)
 from exactlearn.data.dataset import Dataset, as_dataset
 from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
@@ -116,7 +123,8 @@ class Blocks(Displayed, shown="sources variables states"):
         SolverError
             When the search that this runs in ended before.
         """
-        if self.variables is not None and {*self.variables} <= {*self.states}:
+        categorical, declared = split_declared(self.states)
+        if self.variables is not None and {*self.variables} <= {*declared}:
             return self
         labels = _Labels(self)
         for part in _results(self, _labels_of, client):
@@ -128,10 +136,11 @@ class Blocks(Displayed, shown="sources variables states"):
             )
         by_name(self.states, "states", labels.names)  # refuses what is no column
         names = self.variables or labels.names
-        undeclared = tuple(name for name in names if name not in self.states)
+        undeclared = tuple(name for name in names if name not in declared)
         rows = replace(self, variables=undeclared)._chosen(labels.columns())
-        options = CodingOptions(missing=self.missing, tidy=self.tidy)
-        found = TableCoding.fit(rows, options, is_part=bool(self.states))
+        all_values = dict.fromkeys(categorical, ALL_VALUES)
+        options = CodingOptions(all_values, self.missing, tidy=self.tidy)
+        found = TableCoding.fit(rows, options, is_part=bool(declared))
         states = {**self.states, **found.states}
         return replace(self, variables=tuple(x for x in names if x in states), states=states)
 
@@ -169,7 +178,8 @@ class _Labels:
         """Add the labels of a block, and those that it lists."""
         self.source, self.rows = rows.source, self.rows + len(rows.lines)
         self.names = self.names or tuple(column.name for column in rows.columns)
-        wanted = {*(self.blocks.variables or self.names)} - {*self.blocks.states}
+        _, declared = split_declared(self.blocks.states)
+        wanted = {*(self.blocks.variables or self.names)} - {*declared}
         for column in rows.columns:
             if column.name not in wanted:
                 continue

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.variable_arguments import variable_index
-from exactlearn.data import MANY, MISSING_SYMBOLS, discretisation
+from exactlearn.data import ALL_VALUES, MANY, MISSING_SYMBOLS, discretisation
 from exactlearn.data.codes import (
     MISSING,
     Column,
@@ -41,7 +41,8 @@ class CodingOptions(NamedTuple):
     Parameters
     ----------
     states
-        Declared states of a variable, in order, by name or index; else those that the source lists.
+        Declared states of a variable, in order, by name or index, or `ALL_VALUES`; else those that
+        the source lists.
     missing
         Labels that stand for a missing cell.
     discretise
@@ -92,7 +93,7 @@ class TableCoding:
             As :func:`coded_rows` does.
         """
         rules = options.discretise or {}
-        declared = options.states or {}
+        categorical, declared = split_declared(options.states or {})
         columns = [x if x.name in declared else x.joined() for x in rows.columns]
         rows = replace(rows, columns=columns)
         undeclared = [x for x in columns if x.name not in declared and x.name not in rules]
@@ -107,10 +108,13 @@ class TableCoding:
                 if name in states:
                     coding.states[name] = _declared(rows, column, tuple(states[name]))
                     continue
-                if rule is None and not options.tidy and _has_many(column):
+                is_number = name not in categorical and _has_many(column)
+                if rule is None and not options.tidy and is_number:
                     rule = rules.get("*")
                 is_cut = rule is not None and len(column.labels) > 1
-                fault = None if is_cut else discretisation.unusable(rows, column)
+                fault = None
+                if not is_cut:
+                    fault = discretisation.unusable(rows, column, name in categorical)
                 if fault is not None:
                     unusable.append(fault)
                     rule = rule_of_all if options.tidy and fault.is_cut else None
@@ -230,6 +234,14 @@ def by_name(options: Mapping[Any, T], option: str, names: Sequence[str]) -> dict
     }
 
 
+def split_declared(
+    states: Mapping[str, Sequence[str]],
+) -> tuple[set[str], dict[str, Sequence[str]]]:
+    """Return the variables of which every value is a state, and the declared states of others."""
+    categorical = {name for name, own in states.items() if tuple(own) == ALL_VALUES}
+    return categorical, {name: own for name, own in states.items() if name not in categorical}
+
+
 def check_options(
     states: Mapping[str, Sequence[str]], missing: Sequence[str], discretise: Mapping[str, str]
 ) -> None:
@@ -239,7 +251,7 @@ def check_options(
     for name, declared in states.items():
         if name in discretise:
             raise OptionError(f"{name!r} has both declared states and a discretisation: drop one")
-        if len(set(declared)) < max(2, len(declared)):
+        if tuple(declared) != ALL_VALUES and len(set(declared)) < max(2, len(declared)):
             raise OptionError(
                 f"{name!r}: declared {declared}, expected two or more different states"
             )
@@ -315,20 +327,39 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     Raises
     ------
     DataError
-        When it has no cells, or two columns have one name.
+        When it has no cells, or two columns have one name or none.
     OptionError
         When there is no column of a name to drop.
     """
-    names = [str(name) for name in frame.columns]
+    names = column_names(frame)
     left_out = {names[variable_index(column, "drop", names)] for column in drop}
     kept = {j: name for j, name in enumerate(names) if name not in left_out}
     if twice := repeated(kept.values()):
-        raise DataError(f"two columns have the name {twice[0]!r}; rename one")
+        places = ", ".join(str(j + 1) for j, name in kept.items() if name == twice[0])
+        which = f"have the name {twice[0]!r}" if twice[0] else "have no name"
+        raise DataError(f"columns {places} of {len(names)} {which}; rename them")
     if not kept or not len(frame):
         raise DataError(f"the frame has the shape {len(frame), len(kept)}, expected rows, columns")
     columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
     rows = np.arange(len(frame))
     return LabelledRows(None, columns, rows, unit="row", index=frame.index)
+
+
+def column_names(frame: "pd.DataFrame") -> list[str]:
+    """Return the names of a frame's columns as texts; empty where there is none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_names(pd.DataFrame([[1, 2, 3]], columns=["a", None, 7]))
+    ['a', '', '7']
+    """
+    import pandas as pd  # takes long
+
+    labels = list(frame.columns)
+    is_missing = [pd.api.types.is_scalar(label) and bool(pd.isna(label)) for label in labels]
+    texts = map(str, labels)
+    return ["" if missing else text for text, missing in zip(texts, is_missing, strict=True)]
 
 
 def array_frame(array: NDArray[Any]) -> "pd.DataFrame":

@@ -23,7 +23,8 @@ from exactlearn.data.codes import (
     find_states,
     row_place,
 )
-from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, frame_rows
+from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, column_names, frame_rows
+from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.data.labels import are_bins
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
@@ -144,6 +145,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         names: Sequence[str] | None = None,
         states: Mapping[str, Sequence[str]] | None = None,
         missing: Sequence[str] = MISSING_SYMBOLS,
+        decimal: str = ".",
         discretise: Mapping[str, str] | None = None,
         drop: Sequence[str] = (),
         tidy: bool = False,
@@ -161,9 +163,12 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             Names to use instead of the columns' own.
         states
             Declared states of a variable, in order; others are ordered as numbers if all are
-            numbers, else as text.
+            numbers, else as text. ``"*"`` declares every value to be a state, however many
+            numbers there are.
         missing
             Symbols of a missing cell, beside None, NaN and NA.
+        decimal
+            Decimal mark of numbers that are texts: a point, or a comma.
         discretise
             Bins of numeric columns, as for :func:`exactlearn.formats.table.read_dataset`.
         drop
@@ -202,7 +207,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                 raise OptionError(f"{len(names)} names for {frame.shape[1]} columns: give one each")
             frame = frame.set_axis([*names], axis=1)
         options = CodingOptions(states, missing, discretise, tidy)
-        return cls(**coded_rows(frame_rows(frame, drop), options))
+        rows = with_decimal_point(frame_rows(frame, drop), decimal)
+        return cls(**coded_rows(rows, options))
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -507,7 +513,7 @@ def as_dataset(
         return table
     if model is None:
         return _coded(table, name, CodingOptions(tidy=bool(tidy)), "=")
-    columns = [*map(str, table.columns)]
+    columns = column_names(table)
     states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
     if not states:
         raise unknown_columns(columns, model.names)
@@ -552,7 +558,7 @@ def usable_columns(value: Any, tidy: bool, discretise: Any, drop: Any) -> tuple[
     if not isinstance(table, Dataset):
         options = CodingOptions(discretise=discretise, tidy=tidy)
         dataset = _coded(table, "data", options, "(missing=", drop)
-        columns = [*map(str, table.columns)]
+        columns = column_names(table)
     elif tidy or discretise or drop:
         raise OptionError(
             "tidy, discretise, drop are for a frame or an array: let read_dataset, read_blocks "

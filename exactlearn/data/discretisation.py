@@ -31,6 +31,7 @@ from exactlearn.data.codes import (
     checked_weights,
     row_place,
 )
+from exactlearn.data.decimal_comma import has_decimal_comma
 from exactlearn.data.labels import label_of
 from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, warn_caller
 
@@ -198,14 +199,17 @@ class Unusable(NamedTuple):
         The reason.
     is_cut
         Whether bins make a variable of it.
+    is_whole
+        Whether it holds whole numbers, which may be categories.
     """
 
     name: str
     why: str
     is_cut: bool = False
+    is_whole: bool = False
 
 
-def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
+def unusable(rows: LabelledRows, column: Column, is_categorical: bool = False) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
     Parameters
@@ -214,11 +218,13 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
         The rows, for messages.
     column
         Its labels but the missing symbols.
+    is_categorical
+        Whether every value is declared to be a state.
 
     Raises
     ------
     DataError
-        When a text stands among many numbers.
+        When a text stands among many numbers, or these have a decimal comma.
     """
     name, count, cells = column.name, len(column.labels), sum(column.counts[:-1])
     if not name:
@@ -226,7 +232,7 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     if count < 2:
         constant = f"constant, every observed cell is {column.labels[0]!r}" if count else EMPTY
         return Unusable(name, constant)
-    if count <= MANY and not _INDEX.fullmatch(name):
+    if is_categorical or (count <= MANY and not _INDEX.fullmatch(name)):
         return None
     numbers = column.numbers[:-1]
     texts = np.flatnonzero(np.isnan(numbers))
@@ -235,7 +241,17 @@ def unusable(rows: LabelledRows, column: Column) -> Unusable | None:
     if count <= MANY:
         return None
     if not len(texts):
-        return Unusable(name, f"{count} different numbers, too many for states", is_cut=True)
+        is_whole = bool((numbers % 1 == 0).all())
+        why = f"{count} different numbers, too many for states"
+        return Unusable(name, why, is_cut=True, is_whole=is_whole)
+    with_comma = [label for label in column.labels if has_decimal_comma(label)]
+    if len(with_comma) > count // 2:
+        raise DataError(
+            f"{rows.place(column, with_comma[0])}: {with_comma[0]!r} and {len(with_comma) - 1} "
+            "other texts are numbers with a decimal comma; say so "
+            f"({as_written('decimal', ',')}), or write them with a point; without the comma, if it "
+            "groups thousands"
+        )
     if len(texts) <= count // 10:
         label = column.labels[int(texts[0])]
         raise DataError(
@@ -269,13 +285,17 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
         by_reason.setdefault(one.why, []).append(repr(one.name))
     listed = "; ".join(f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items()))
     numbers = [one.name for one in columns if one.is_cut]
+    whole = {one.name: "*" for one in columns if one.is_whole}
     rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
     bins = f", or cut numbers into bins ({as_written('discretise', rules)})" if numbers else ""
+    kept = ""
+    if whole:
+        kept = f", or keep each number as a state ({as_written('states', whole)})"
     return DataError(
         f"{where}{listed}; let columns be left out, or cut into bins where they hold numbers "
         f"({as_written('tidy', True)}); or drop them "
-        f"({as_written('drop', [one.name for one in columns])}){bins}, or declare their states "
-        f"({as_written('states', {columns[0].name: ['A', 'B']})})"
+        f"({as_written('drop', [one.name for one in columns])}){bins}{kept}, or declare their "
+        f"states ({as_written('states', {columns[0].name: ['A', 'B']})})"
     )
 
 
@@ -292,8 +312,8 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
     left out: 'k' (all cells are missing)
     """
     said = {"left out": list[str](), f"cut into bins by {rule!r}": list[str]()}
-    for name, why, is_cut in columns:
-        [*said.values()][is_cut].append(f"{name!r} ({why})")
+    for one in columns:
+        [*said.values()][one.is_cut].append(f"{one.name!r} ({one.why})")
     lines = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
     if lines:
         warn_caller("\n".join(lines), ColumnWarning)

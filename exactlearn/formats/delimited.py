@@ -118,7 +118,8 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
             )
         return separator
     suffix = suffix_of(path)
-    candidates: Sequence[str] = _OF_SUFFIX.get(suffix, (*MARKS, WHITE_SPACE))
+    of_suffix = _OF_SUFFIX.get(suffix, (*MARKS, WHITE_SPACE))
+    candidates = [mark for mark in of_suffix if mark != layout.decimal]
     lines = list(islice((line for line in _text(head) if line.strip()), _SNIFFED_LINES))
     # The maximum takes the first of equals.
     separator = max(candidates, key=lambda separator: _evenness(lines, separator))
@@ -127,7 +128,7 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
     # One column: where its name and all cells hold a separator, they are several columns.
     for other in (*MARKS, WHITE_SPACE):
         counts = {*_field_counts(lines, other)}
-        if other in candidates or 1 in counts:
+        if other in (*candidates, layout.decimal) or 1 in counts:
             continue
         expected = f"expected fields separated by {_described(separator)}, as {suffix} means"
         if len(counts) > 1:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data.decimal_comma import check_decimal
 from exactlearn.data.labels import number
 
 MIN_ROWS = 20
@@ -44,6 +45,8 @@ class TableLayout:
         ``None``: to be found out.
     missing
         Symbols of a missing cell.
+    decimal
+        Decimal mark of numbers, which separates no columns.
     block_bytes
         Bytes of a block; ``None``: all rows are one block.
     """
@@ -52,7 +55,12 @@ class TableLayout:
     separator: str | None = None
     arities: bool | None = None
     missing: Sequence[str] = MISSING_SYMBOLS
+    decimal: str = "."
     block_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse another decimal mark."""
+        check_decimal(self.decimal)
 
 
 def parsed_arities(fields: Iterable[str]) -> tuple[int, ...]:

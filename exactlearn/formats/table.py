@@ -17,6 +17,7 @@ from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
 from exactlearn.data.coding import CodingOptions, coded_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
 from exactlearn.formats.layout import TableLayout
@@ -73,6 +74,7 @@ def read_dataset(
     header: bool = True,
     separator: str | None = None,
     arities: bool | None = None,
+    decimal: str = ".",
     states: Mapping[str, Sequence[str]] | None = None,
     drop: Iterable[str] = (),
     discretise: Mapping[str, str] | None = None,
@@ -103,9 +105,12 @@ def read_dataset(
         Whether the first line after the names holds the number of states of each column, as in
         data files of GOBNILP, pygobnilp and blip; when not given, it is found out where 20 rows or
         more follow (docs/files.md has the rule), and asked for where it may be a row.
+    decimal
+        Decimal mark of numbers: a point, or a comma.
     states
         Declared states of a variable, in order: an undeclared state is an error, one that no row
-        has is kept. Undeclared states are ordered as numbers if all are, else as text.
+        has is kept. Undeclared states are ordered as numbers if all are, else as text. ``"*"``
+        declares every value to be a state, however many numbers there are.
     drop
         Names of columns to leave out.
     discretise
@@ -149,9 +154,9 @@ def read_dataset(
     >>> el.read_dataset("asia-mnar", drop="xray").names
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
-    layout = TableLayout(header, separator, arities, missing)
+    layout = TableLayout(header, separator, arities, missing, decimal)
     (text,) = read_table(locate(path, ".csv"), layout)
-    rows = labelled_rows(text, names=names, drop=drop, weights=weights)
+    rows = labelled_rows(text, names=names, drop=drop, weights=weights, decimal=decimal)
     if rows.weights is not None and not rows.weights.any():
         raise DataError(
             f"{text.source}, column {weights!r}: no rows of positive weight, as all "
@@ -166,6 +171,7 @@ def labelled_rows(
     names: Sequence[str] | None,
     drop: Iterable[str],
     weights: str | None,
+    decimal: str,
 ) -> LabelledRows:
     """Return the columns that are kept of a table, and its weights; options as `read_dataset`.
 
@@ -178,6 +184,7 @@ def labelled_rows(
     DataError
         When a weight is no number.
     """
+    text = with_decimal_point(text, decimal)
     columns = _named(text, names)
     known = [column.name for column in columns]
     left_out = {known[variable_index(column, "drop", known)] for column in drop}

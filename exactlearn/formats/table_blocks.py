@@ -27,6 +27,7 @@ def read_blocks(
     header: bool = True,
     separator: str | None = None,
     arities: bool | None = None,
+    decimal: str = ".",
     states: Mapping[str, Sequence[str]] | None = None,
     drop: Iterable[str] = (),
     names: Sequence[str] | None = None,
@@ -47,10 +48,11 @@ def read_blocks(
         A file as for :func:`exactlearn.read_dataset`, a folder of ``.parquet`` files, a pattern
         such as ``"parts/*.csv"``, a list of these, or a Dask data frame. Files are read in the
         order of their names; their columns may stand in different orders.
-    missing, header, separator, arities, names, drop, weights
+    missing, header, separator, arities, decimal, names, drop, weights
         As for :func:`exactlearn.read_dataset`.
     states
-        Declared states, in order; a number belongs to the bin, such as ``"<=2.5"``, that holds it.
+        Declared states, in order, or ``"*"`` for every value; a number belongs to the bin, such as
+        ``"<=2.5"``, that holds it.
         The states of other columns are found in a first pass over the whole table.
     variables
         The columns to read, in this order; all others are ignored. Without it: all columns of the
@@ -92,11 +94,11 @@ def read_blocks(
             )
         sources, read = tuple(enumerate(source.to_delayed())), _frame_rows
     else:
-        layout = TableLayout(header, separator, arities, missing, block_bytes)
+        layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
         sources = tuple((file, layout) for file in table_files(source))
         read = read_table
     return Blocks(
-        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights),
+        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights, decimal=decimal),
         sources,
         {str(name): own for name, own in (states or {}).items()},
         tuple(missing),

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from exactlearn.data.coding import column_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import FrameCoding
 
@@ -47,7 +48,7 @@ class TableEstimator(BaseEstimator):
             array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
             return pd.DataFrame(array).infer_objects()
         validate_data(self, X, reset=reset, skip_check_array=True)
-        labels = [*map(str, X.columns)]
+        labels = column_names(X)
         self._labels = labels if reset else self._labels
         if self._labels not in (None, labels):  # scikit-learn only looks at labels that are texts
             raise ValueError(f"expected the columns {self._labels} of fit, found {labels}")

@@ -148,7 +148,7 @@ def test_frames_tell_the_row():
         DataError, match=r"column 'smoke', row 3 \(index 2\): the state 'maybe' is not declared"
     ):
         Dataset.from_frame(frame, states={"smoke": ["no", "yes"]})
-    with pytest.raises(DataError, match="two columns have the name 'a'"):
+    with pytest.raises(DataError, match="columns 1, 2 of 2 have the name 'a'"):
         Dataset.from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(DataError, match=r"shape \(0, 1\)"):
         Dataset.from_frame(pd.DataFrame({"a": []}))

@@ -173,7 +173,7 @@ NUMBERS = "id,x\n" + "".join(f"{k},{k % 2}\n" for k in range(30))
 
 def test_weights_whose_scores_overflow_are_refused(read):
     with pytest.raises(
-        DataError, match=r"row 1 \(index 0\): weight 1e.308, expected a number from 0 to "
+        DataError, match=r"row 1 \(line 2\): weight 1e.308, expected a number from 0 to "
     ):
         read("a,w\n0,1e308\n1,1e308\n", weights="w")
 
