@@ -131,6 +131,23 @@ def number_or(word: str | None) -> PlainCheck:
     )
 
 
+def one_of(*words: str) -> PlainCheck:
+    """Return a check of an argument that is one of some words.
+
+    Examples
+    --------
+    >>> one_of("refuse", "missing")("missing", "unseen")
+    'missing'
+    """
+
+    def check(value: Any, name: str) -> Any:
+        if value not in words:
+            raise OptionError(f"{name} is {value!r}: expected {' or '.join(map(repr, words))}")
+        return value
+
+    return check
+
+
 as_text = instance_of(str, "a text", "pass a string")
 
 as_name = instance_of(str, "the name of a variable", "pass a string")

@@ -27,6 +27,9 @@ from exactlearn._runtime.argument_kinds import (
     number_from,
     number_or,
 )
+from exactlearn._runtime.argument_kinds import (
+    one_of as one_of,
+)
 from exactlearn._runtime.variable_arguments import (
     Names,
     arcs_by_index,
@@ -72,18 +75,19 @@ def named(check: Callable[[Any, str, Names], Any]) -> Check:
     return Check(check, lambda given: (_names(given),), stage=2)
 
 
-def like_model(check: Callable[[Any, str, Any, bool | None], Any]) -> Check:
+def like_model(check: Callable[[Any, str, Any, bool | None, Any], Any]) -> Check:
     """Return a check of a table, whose values mean what they mean for the model beside it.
 
     It is called with the function's argument ``model``, ``network``, ``pdg``, ``train`` or ``self``
-    with states, or nothing, and with its argument ``tidy``, or nothing where neither the function
-    nor its object has one.
+    with states, or nothing; with its argument ``tidy``, or nothing where neither the function nor
+    its object has one; and with its argument ``unseen``, or nothing.
     """
 
-    def context(given: Given) -> tuple[Any, Any]:
+    def context(given: Given) -> tuple[Any, Any, Any]:
         models = map(given.get, ("model", "network", "pdg", "train", "self"))
         model = next((model for model in models if hasattr(model, "states")), None)
-        return model, given.get("tidy", getattr(given.get("self"), "tidy", None))
+        tidy = given.get("tidy", getattr(given.get("self"), "tidy", None))
+        return model, tidy, given.get("unseen")
 
     return Check(check, context, stage=1)
 

@@ -44,6 +44,7 @@ from exactlearn.data.dataset import (
     aligned_table,
     require_weight,
 )
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import CheckError, DataError
 
 PIECE = 1024
@@ -187,7 +188,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         return Dataset(rows.codes[:, :-1], self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike) -> Floats:
+    def log_likelihood_rows(self, dataset: DatasetLike, *, unseen: Unseen = "refuse") -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -195,6 +196,9 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         dataset
             A :class:`~exactlearn.data.dataset.Dataset`, a frame or an array; its variables and
             states are matched by name. Missing cells are summed out, weights ignored.
+        unseen
+            What becomes of a state that the model does not know: ``"refuse"`` raises, ``"missing"``
+            counts it as missing, with one warning.
 
         Returns
         -------
@@ -213,7 +217,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         >>> el.learn_naive_bayes(table, components=1).model.log_likelihood_rows(table).shape
         (100,)
         """
-        codes = aligned_codes(dataset, self.names, self.states)
+        codes = aligned_codes(dataset, self.names, self.states, unseen)
         pieces = in_pieces(lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes)
         return np.concatenate([np.empty(0), *pieces])
 

@@ -22,6 +22,7 @@ from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
 from exactlearn.data.codes import NamedVariables, check_variables
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
@@ -255,7 +256,7 @@ class BayesianNetwork(
         return aligned_codes(dataset, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike) -> Floats:
+    def log_likelihood_rows(self, dataset: DatasetLike, *, unseen: Unseen = "refuse") -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -263,6 +264,9 @@ class BayesianNetwork(
         dataset
             A :class:`~exactlearn.data.dataset.Dataset`, a frame or an array; its variables and
             states are matched by name. Missing cells are summed out, weights ignored.
+        unseen
+            What becomes of a state that the model does not know: ``"refuse"`` raises, ``"missing"``
+            counts it as missing, with one warning.
 
         Returns
         -------
@@ -283,7 +287,7 @@ class BayesianNetwork(
         >>> el.read_network("asia").log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
-        codes = self.aligned_codes(dataset)
+        codes = aligned_codes(dataset, self.names, self.states, unseen)
         logs, incomplete = log_probability_of_families(self, codes), (codes < 0).any(axis=1)
         if incomplete.any():
             rows, tables = codes[incomplete], flat_tables(self.tables)

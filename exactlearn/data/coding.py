@@ -26,6 +26,7 @@ from exactlearn.data.codes import (
     repeated,
 )
 from exactlearn.data.labels import codes_beside_numbers, equal_to_any, ordered, warn_of_synonyms
+from exactlearn.data.unseen import Unseen, cure_of_unseen, report_unseen
 from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 if TYPE_CHECKING:
@@ -49,12 +50,16 @@ class CodingOptions(NamedTuple):
         Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
     tidy
         Leave columns out that are no variables, and cut numbers with many values into bins.
+    unseen
+        Whether a label that is no declared state counts as missing; nothing where the caller has no
+        such option.
     """
 
     states: Mapping[Any, Sequence[str]] | None = None
     missing: Sequence[str] = MISSING_SYMBOLS
     discretise: Mapping[Any, str] | None = None
     tidy: bool = False
+    unseen: Unseen | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class TableCoding:
             name, rule = column.name, rules.get(column.name)
             try:
                 if name in states:
-                    coding.states[name] = _declared(rows, column, tuple(states[name]))
+                    coding.states[name] = _declared(rows, column, states[name], options)
                     continue
                 is_number = name not in categorical and _has_many(column)
                 if rule is None and not options.tidy and is_number:
@@ -157,6 +162,16 @@ class TableCoding:
             if apart := codes_beside_numbers(states):
                 codes[column.name] = apart
         warn_of_synonyms(joined, codes, where)
+
+    def unseen(self, rows: LabelledRows) -> dict[str, dict[str, int]]:
+        """Return how many cells have each label that is no state, by the name of the column."""
+        counts = dict[str, dict[str, int]]()
+        for column in rows.columns:
+            if column.name in self.states:
+                is_unseen = find_states(column.labels, self.states[column.name]) == MISSING
+                unseen = np.flatnonzero(is_unseen).tolist()
+                counts[column.name] = {column.labels[k]: column.counts[k] for k in unseen}
+        return counts
 
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
         """Return the fields of a coded table; a label that is no state counts as missing."""
@@ -210,7 +225,10 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
     check_options(states, missing, rules)
     rows = rows.read(missing)
     options = options._replace(states=states, discretise=rules)
-    return TableCoding.fit(rows, options).transform(rows)
+    coding = TableCoding.fit(rows, options)
+    if options.unseen == "missing":
+        report_unseen(coding.unseen(rows), options.unseen)
+    return coding.transform(rows)
 
 
 def _has_many(column: Column) -> bool:
@@ -289,21 +307,27 @@ def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, t
     return states
 
 
-def _declared(rows: LabelledRows, column: Column, states: tuple[str, ...]) -> tuple[str, ...]:
-    """Return declared states, if every label is one, or lies in a bin."""
+def _declared(
+    rows: LabelledRows, column: Column, states: Sequence[str], options: CodingOptions
+) -> tuple[str, ...]:
+    """Return declared states, if every label is one or lies in a bin, or may count as missing."""
     if column.arity and column.arity != len(states):
         raise DataError(
             f"{rows.place(column)}: {len(states)} states are declared, but the line of arities "
             f"says {column.arity}; declare as many, or read the line as a row "
             f"({as_written('arities', False)})"
         )
-    for k in np.flatnonzero(find_states(column.labels, states) == MISSING)[:1].tolist():
-        label = column.labels[k]
-        raise DataError(
-            f"{rows.place(column, label)}: the state {label!r} is not "
-            f"declared{did_you_mean(label, states)}; declare it too or correct the cell"
-        )
-    return states
+    unseen = np.flatnonzero(find_states(column.labels, states) == MISSING)
+    if not len(unseen) or options.unseen == "missing":
+        return tuple(states)
+    label = column.labels[int(unseen[0])]
+    cure = "declare it too or correct the cell"
+    if options.unseen == "refuse":
+        cure = f"correct the cell, or {cure_of_unseen()}"
+    raise DataError(
+        f"{rows.place(column, label)}: the state {label!r} is not "
+        f"declared{did_you_mean(label, states)}; {cure}"
+    )
 
 
 def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:

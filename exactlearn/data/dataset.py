@@ -26,6 +26,7 @@ from exactlearn.data.codes import (
 from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, column_names, frame_rows
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.data.labels import are_bins
+from exactlearn.data.unseen import UNSEEN, Unseen, cure_of_unseen, report_unseen
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -492,14 +493,18 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
 
 def as_dataset(
-    value: Any, name: str = "dataset", model: Any = None, tidy: bool | None = None
+    value: Any,
+    name: str = "dataset",
+    model: Any = None,
+    tidy: bool | None = None,
+    unseen: Unseen | None = None,
 ) -> Dataset:
     """Return a table: a pandas frame or an array of values is coded, equal rows of blocks merged.
 
     See :meth:`Dataset.from_frame`. With a model or another table,
     columns have its states, numbers stand for the bins that hold them, and columns that it lacks
-    are left out. A table that is coded is taken as it is; ``tidy`` is nothing where the caller has
-    no such parameter.
+    are left out. A table that is coded is taken as it is; ``tidy`` and ``unseen`` are nothing where
+    the caller has no such parameter.
 
     Raises
     ------
@@ -520,7 +525,7 @@ def as_dataset(
     of_model = {state for own in states.values() for state in own}
     missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
     rows = frame_rows(table, [x for x in columns if x not in states])
-    return Dataset(**coded_rows(rows, CodingOptions(states, missing)))
+    return Dataset(**coded_rows(rows, CodingOptions(states, missing, unseen=unseen)))
 
 
 DatasetLike = Dataset | Any
@@ -595,12 +600,16 @@ def _coded(
         raise DataError(f"{error}\n{advice}") from None
 
 
+arguments.register(unseen=arguments.one_of(*UNSEEN))
 for _table in ("dataset", "train", "test", "validation"):
     arguments.register(**{_table: arguments.like_model(as_dataset)})
 
 
 def aligned_codes(
-    dataset: Dataset, names: Sequence[str], states: Sequence[Sequence[str]]
+    dataset: Dataset,
+    names: Sequence[str],
+    states: Sequence[Sequence[str]],
+    unseen: Unseen | None = None,
 ) -> NDArray[np.int16]:
     """Return the codes that the rows of a table have for a model.
 
@@ -612,6 +621,9 @@ def aligned_codes(
         Table with at least the model's variables; may have missing cells.
     names, states
         The model's variables and the states of each.
+    unseen
+        Whether a state that the model does not know counts as missing; nothing where the caller has
+        no such option.
 
     Returns
     -------
@@ -622,7 +634,13 @@ def aligned_codes(
     ------
     DataError
         When a variable is absent, or a row has a state that the model does not know.
+
+    Warns
+    -----
+    StateWarning
+        Once, when such states count as missing.
     """
+    unseen_cells = dict[str, dict[str, float]]()
     aligned = np.empty((dataset.n_rows, len(names)), np.int16)
     for i, (name, known) in enumerate(zip(names, states, strict=True)):
         if name not in dataset.names:
@@ -631,15 +649,24 @@ def aligned_codes(
                 f"{did_you_mean(name, dataset.names)}"
             )
         j = dataset.names.index(name)
-        codes, own = dataset.codes[:, j], dataset.states[j]
+        codes = dataset.codes[:, j]
+        labels = dataset.states[j]
         # The code -1 reads the extra last entry: missing stays missing.
-        aligned[:, i] = np.append(find_states(own, known), MISSING).astype(np.int16)[codes]
-        for row in np.flatnonzero((aligned[:, i] < 0) & (codes >= 0))[:1].tolist():
-            place, state = dataset.row_place(row), own[codes[row]]
+        aligned[:, i] = np.append(find_states(labels, known), MISSING).astype(np.int16)[codes]
+        is_unseen = (aligned[:, i] < 0) & (codes >= 0)
+        if not is_unseen.any():
+            continue
+        if unseen != "missing":
+            row = int(np.argmax(is_unseen))
+            state = labels[codes[row]]
+            cure = f"; correct it, or {cure_of_unseen()}" if unseen == "refuse" else ""
             raise DataError(
-                f"column {name!r}, {place}: the model knows no state {state!r}"
-                f"{did_you_mean(state, known)}"
+                f"column {name!r}, {dataset.row_place(row)}: the model knows no state {state!r}"
+                f"{did_you_mean(state, known)}{cure}"
             )
+        cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
+        unseen_cells[name] = {labels[k]: float(cells[k]) for k in np.unique(codes[is_unseen])}
+    report_unseen(unseen_cells, "missing")
     return aligned
 
 

@@ -1,8 +1,9 @@
 """Coding of a frame that is fitted once, so that later rows are coded alike, and values of states.
 
 A text, a boolean or an integer with few values is a state; other numbers are cut into bins
-(:mod:`exactlearn.data.discretisation`). A later value that no row had when the coding was fitted
-counts as missing; a number lies in the bin that holds it.
+(:mod:`exactlearn.data.discretisation`). A later value stands for the state of the same value,
+whatever its type (:mod:`exactlearn.data.labels`), and a number for the bin that holds it; one that
+no row had when the coding was fitted counts as missing, with a warning, or is refused.
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import MISSING_SYMBOLS
-from exactlearn.data.codes import MISSING, Column, LabelledRows
+from exactlearn.data.codes import MISSING, Column, LabelledRows, find_equal_states
 from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import discretise, interval_names, parse_rule, unusable
+from exactlearn.data.labels import label_of
+from exactlearn.data.unseen import Unseen, report_unseen
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -40,7 +43,8 @@ class FrameCoding(TableCoding):
     values
         A value of each column for each of its states, shape (states,), of the type of the column:
         its own, or of a bin the median, the lower of two; NaN for a bin without any. Of a column
-        that was left out because all its cells are equal it is that value.
+        that was left out because all its cells are equal it is that value, of others that were left
+        out none.
 
     Examples
     --------
@@ -49,8 +53,8 @@ class FrameCoding(TableCoding):
     >>> coding = FrameCoding.fit_frame(frame, frame.columns, "frequency:2")
     >>> coding.dataset(frame).codes.tolist()
     [[0, 0], [0, -1], [1, 1], [1, 0]]
-    >>> coding.dataset(pd.DataFrame({"age": [90], "smokes": ["often"]})).codes.tolist()
-    [[1, -1]]
+    >>> coding.dataset(pd.DataFrame({"age": ["90"], "smokes": ["yes"]})).codes.tolist()
+    [[1, 1]]
     """
 
     names: tuple[str, ...]
@@ -95,11 +99,12 @@ class FrameCoding(TableCoding):
             Once, when columns are left out.
         """
         rows = _read(frame, names)
+        columns = [column.joined() for column in rows.columns]
         weights = np.ones(len(frame)) if weights is None else weights
         try:
             states = {
                 column.name: _bins(column.numbers[column.codes], rule, weights, classes)
-                for column in rows.columns
+                for column in columns
                 if _is_cut(rows, column)
             }
             coding = TableCoding.fit(rows, CodingOptions(states, tidy=tidy), is_part=True)
@@ -107,25 +112,48 @@ class FrameCoding(TableCoding):
             cure = "make the cells None, or leave columns out"
             raise DataError(f"{error}; of these an estimator takes tidy=True: {cure}") from None
         values = {}
-        for j, column in enumerate(rows.columns):
-            own = coding.states.get(column.name, column.labels)
-            if column.name in coding.states or len(own) == 1:
-                codes = state_codes(column, own)
-                order = np.lexsort((column.numbers[column.codes], codes))
-                counts = np.bincount(codes + 1, minlength=len(own) + 1)  # missing cells first
-                middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
-                values[column.name] = frame.iloc[order[middle], j].where(counts[1:] > 0)
+        for j, column in enumerate(columns):
+            constant = column.labels if len(column.labels) == 1 else ()
+            labels = coding.states.get(column.name, constant)
+            values[column.name] = _values_of_states(frame.iloc[:, j], rows.columns[j], labels)
         return cls(coding.states, coding.left_out, tuple(names), values)
 
-    def dataset(self, frame: "pd.DataFrame", weights: NDArray[np.float64] | None = None) -> Dataset:
-        """Return the coded table of the columns that are variables."""
-        return Dataset(**self.transform(_read(frame, self.names)) | {"weights": weights})
+    def dataset(
+        self,
+        frame: "pd.DataFrame",
+        weights: NDArray[np.float64] | None = None,
+        unseen: Unseen = "missing",
+    ) -> Dataset:
+        """Return the coded table of the columns that are variables.
+
+        Parameters
+        ----------
+        frame, weights
+            The rows, and the weight of each.
+        unseen
+            Whether values that are no states count as missing.
+
+        Raises
+        ------
+        DataError
+            When there are such values, and they are refused.
+
+        Warns
+        -----
+        StateWarning
+            Once, when there are such values.
+        """
+        rows = _read(frame, self.names)
+        report_unseen(self.unseen(rows), unseen)
+        return Dataset(**self.transform(rows) | {"weights": weights})
 
     def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
-        """Return the frame with the values of codes in its missing cells.
+        """Return the frame with the values of codes in its missing cells, in the fitted types.
 
-        Observed cells stay, unknown values too. A column that was left out because all its cells
-        are equal gets that value.
+        Observed cells keep their values. A value that is no state stays where the fitted type can
+        hold it, and else is filled as the missing cell that it counts as. A column that was left
+        out because all its cells are equal gets that value; another one that was left out stays as
+        it is.
 
         Parameters
         ----------
@@ -136,18 +164,107 @@ class FrameCoding(TableCoding):
         """
         import pandas as pd  # takes long
 
-        columns, variables = [], [*self.states]
+        variables = {name: v for v, name in enumerate(self.states)}
+        columns = []
         for j, column in enumerate(_read(frame, self.names).columns):
-            own, rows = frame.iloc[:, j], np.flatnonzero(column.codes == MISSING)
-            if len(rows) and column.name in self.values:
-                values, is_coded = self.values[column.name], column.name in variables
-                states = codes[rows, variables.index(column.name)] if is_coded else 0 * rows
-                is_alike = own.dtype == values.dtype
-                own = own.copy() if is_alike else own.astype(object)
-                own.iloc[rows] = values.iloc[states].array
-                own = own if is_alike else own.infer_objects()
-            columns.append(own)
+            cells = frame.iloc[:, j]
+            values = self.values[column.name]
+            if column.name in variables:
+                states = self.states[column.name]
+                filled = values.iloc[codes[:, variables[column.name]]]
+                columns.append(_with_observed(filled, cells, column, values, states))
+            elif len(values):
+                filled = values.iloc[np.zeros(len(frame), np.int64)]
+                state = (label_of(values.iloc[0]),)
+                columns.append(_with_observed(filled, cells, column, values, state))
+            else:
+                columns.append(cells)
         return pd.concat(columns, axis=1)
+
+
+def _values_of_states(
+    cells: "pd.Series[Any]", column: Column, states: Sequence[str]
+) -> "pd.Series[Any]":
+    """Return the value of each state: the median of its cells, by number and then by label."""
+    codes = state_codes(column, states)
+    rank = np.append(np.argsort(np.argsort(np.array(column.labels, object))), MISSING)
+    order = np.lexsort((rank[column.codes], column.numbers[column.codes], codes))
+    counts = np.bincount(codes + 1, minlength=len(states) + 1)  # missing cells first
+    middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
+    values: pd.Series[Any] = cells.iloc[order[middle]].where(counts[1:] > 0)
+    return values
+
+
+def _with_observed(
+    filled: "pd.Series[Any]",
+    cells: "pd.Series[Any]",
+    column: Column,
+    values: "pd.Series[Any]",
+    states: Sequence[str],
+) -> "pd.Series[Any]":
+    """Return filled cells, of the fitted type, with the observed ones where the type holds them.
+
+    Parameters
+    ----------
+    filled
+        A fitted value in each cell, shape (rows,).
+    cells, column
+        The cells as they were given, of any type, and their labels.
+    values, states
+        The fitted values, and the states that they are of.
+    """
+    filled = filled.set_axis(cells.index)
+    filled.name = cells.name
+    if cells.dtype == values.dtype:
+        kept = np.flatnonzero(column.codes != MISSING)
+        filled.iloc[kept] = cells.iloc[kept].array
+        return filled
+    of_labels = _fitted_values(cells, column, values, states)
+    is_held = np.array([*(value is not None for value in of_labels), False])
+    kept = np.flatnonzero(is_held[column.codes])
+    if len(kept):
+        held = [of_labels[code] for code in column.codes[kept]]
+        filled.iloc[kept] = type(values)(held, dtype=values.dtype).array
+    return filled
+
+
+def _fitted_values(
+    cells: "pd.Series[Any]", column: Column, values: "pd.Series[Any]", states: Sequence[str]
+) -> list[Any]:
+    """Return each label of a column in the fitted type; ``None`` where the type cannot hold it."""
+    import pandas as pd  # takes long
+
+    dtype = values.dtype
+    # A label of a state is the fitted value, and one of a category that no row had is the category.
+    names = [*states]
+    fitted = [*values]
+    if isinstance(dtype, pd.CategoricalDtype):
+        names = [*map(label_of, dtype.categories)]
+        fitted = [*dtype.categories]
+    codes = find_equal_states(column.labels, names)
+    in_type = [None if code == MISSING else fitted[code] for code in codes]
+    # Other labels are kept as numbers or texts where these are of the type.
+    for k in np.flatnonzero(codes == MISSING).tolist():
+        number = float(column.numbers[k])
+        if _holds_number(dtype, number):
+            in_type[k] = int(number) if number.is_integer() else number
+        elif pd.api.types.is_object_dtype(dtype):
+            in_type[k] = cells.iloc[int(np.argmax(column.codes == k))]
+        elif pd.api.types.is_string_dtype(dtype):
+            in_type[k] = column.labels[k]
+    return in_type
+
+
+def _holds_number(dtype: Any, number: float) -> bool:
+    """Return whether a type of numbers has a number, which may be NaN for a text."""
+    import pandas as pd  # takes long
+
+    if pd.api.types.is_float_dtype(dtype):
+        return not np.isnan(number)
+    if not pd.api.types.is_integer_dtype(dtype) or not number.is_integer():
+        return False
+    limits = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
+    return limits.min <= number <= limits.max
 
 
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:

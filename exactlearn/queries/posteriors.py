@@ -32,6 +32,7 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
 from exactlearn.data.labels import label_of
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestors
 from exactlearn.pdg.compile.compile import compile_network
@@ -367,6 +368,7 @@ def query_rows(
     targets: str | Sequence[str] | None = None,
     *,
     threads: int | None = None,
+    unseen: Unseen = "refuse",
 ) -> TableAnswer:
     """Return the posterior marginals of the targets given the observed cells of each row.
 
@@ -382,6 +384,9 @@ def query_rows(
         Target variables; all when left out.
     threads
         Number of threads; all cores when left out.
+    unseen
+        What becomes of a state that the model does not know: ``"refuse"`` raises, ``"missing"``
+        counts it as missing, with one warning.
 
     Raises
     ------
@@ -403,7 +408,7 @@ def query_rows(
     2         0.0  1.0  0.0  1.0
     """
     wanted = [model.index(name) for name in (model.names if targets is None else targets)]
-    answers, logs = _posteriors(model, _codes(model, dataset), wanted, n_threads(threads))
+    answers, logs = _posteriors(model, _codes(model, dataset, unseen), wanted, n_threads(threads))
     return TableAnswer(
         tuple(model.names[v] for v in wanted),
         tuple(model.states[v] for v in wanted),
@@ -415,13 +420,18 @@ def query_rows(
 
 @checked_arguments(name=named(name_of))
 def classify(
-    model: ModelLike, dataset: DatasetLike, name: str, *, threads: int | None = None
+    model: ModelLike,
+    dataset: DatasetLike,
+    name: str,
+    *,
+    threads: int | None = None,
+    unseen: Unseen = "refuse",
 ) -> Classification:
     """Return the posterior of one variable given the other observed cells of each row.
 
     Parameters
     ----------
-    model, threads
+    model, threads, unseen
         As for :func:`query_rows`.
     dataset
         As for :func:`query_rows`; the class may be a column, which is hidden from the model.
@@ -445,7 +455,7 @@ def classify(
     1     0.0  1.0        no
     """
     variable = model.index(name)
-    codes = _codes(model, dataset)
+    codes = _codes(model, dataset, unseen)
     labels = codes[:, variable].astype(np.int64)
     codes[:, variable] = MISSING
     (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
@@ -462,14 +472,14 @@ def classify(
     )
 
 
-def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
+def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
     """Return the rows in the model's codes; a variable without a column is missing."""
     known = [v for v, name in enumerate(model.names) if name in set(dataset.names)]
     if not known:
         raise unknown_columns(dataset.names, model.names)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
     names, states = [model.names[v] for v in known], [model.states[v] for v in known]
-    codes[:, known] = aligned_codes(dataset, names, states)
+    codes[:, known] = aligned_codes(dataset, names, states, unseen)
     return codes
 
 

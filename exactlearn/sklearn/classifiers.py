@@ -26,6 +26,7 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import ENTROPY
 from exactlearn.data.labels import label_of
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import OptionError, SolverError, did_you_mean
 from exactlearn.queries.posteriors import classify, query_rows
 from exactlearn.scoring.candidates import n_families
@@ -67,8 +68,7 @@ Model = tuple[Structure, float]
 class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     """Classify by a Bayesian network of all columns and the class, its structure learned exactly.
 
-    Missing cells of rows are summed out, when learning by EM and when predicting; a value that no
-    training row had counts as missing.
+    Missing cells of rows are summed out, when learning by EM and when predicting.
 
     Parameters
     ----------
@@ -93,6 +93,9 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     tidy
         Whether columns with fewer than two values, or another one in every row, are left out, with
         one warning; else they are refused.
+    unseen
+        What becomes of a value that no training row had: ``missing`` counts it as missing, with one
+        warning, ``refuse`` raises. Numbers are compared by value, whatever their type.
     class_weight
         Weights of the classes, by label, or ``balanced``.
     time_limit
@@ -134,6 +137,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     smoothing: float | Literal["cv"] = "cv"
     discretise: str = ENTROPY
     tidy: bool = True
+    unseen: Unseen = "missing"
     class_weight: Any = None
     time_limit: float | None = None
     random_state: Any = None
@@ -196,7 +200,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class given the observed cells, shape (rows, classes)."""
         check_is_fitted(self)
-        rows = self.coding_.dataset(self._frame(X))
+        rows = self._later_rows(self._frame(X))
         table = self._with_class(rows, np.full((rows.n_rows, 1), MISSING))
         return query_rows(self.network_, table, table.names[-1]).posteriors[0]
 

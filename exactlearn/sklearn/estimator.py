@@ -9,9 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn.data.coding import column_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import FrameCoding
+from exactlearn.data.unseen import UNSEEN, Unseen
 
 
 class TableEstimator(BaseEstimator):
@@ -28,6 +30,7 @@ class TableEstimator(BaseEstimator):
     """
 
     tidy: bool
+    unseen: Unseen
     coding_: FrameCoding
     _labels: list[str] | None = None
 
@@ -64,10 +67,15 @@ class TableEstimator(BaseEstimator):
         classes: NDArray[np.integer] | None = None,
     ) -> Dataset:
         """Fit the coding to rows, and return them coded."""
+        one_of(*UNSEEN)(self.unseen, "unseen")
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
         self.coding_ = FrameCoding.fit_frame(frame, names, rule, weights, classes, self.tidy)
         self.left_out_ = self.coding_.left_out
         return self.coding_.dataset(frame, weights)
+
+    def _later_rows(self, frame: pd.DataFrame) -> Dataset:
+        """Return rows as they are coded after the fit; values that are no states are reported."""
+        return self.coding_.dataset(frame, unseen=self.unseen)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

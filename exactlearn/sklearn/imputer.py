@@ -15,6 +15,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import EMPTY
+from exactlearn.data.unseen import Unseen
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import Imputer, Mode
 from exactlearn.scoring.scores import BDeu
@@ -25,8 +26,10 @@ from exactlearn.sklearn.estimator import TableEstimator
 class ExactImputer(TransformerMixin, TableEstimator):
     """Fill missing cells by :class:`exactlearn.Imputer`.
 
-    Observed cells stay, also those with a value that no row had in training. A column without any
-    observed cell in training is dropped, with a warning.
+    Columns have the types that they had in training, whatever those of later rows. Observed cells
+    keep their values; one that no row had in training stays where the type can hold it (a text, a
+    number), else it is filled (a new category). A column without any observed cell in training is
+    dropped, with a warning.
 
     Parameters
     ----------
@@ -45,6 +48,9 @@ class ExactImputer(TransformerMixin, TableEstimator):
     tidy
         Whether columns with fewer than two values, or another one in every row, are left out, with
         one warning; else they are refused.
+    unseen
+        What becomes of a value that no training row had: ``missing`` counts it as missing, with one
+        warning, ``refuse`` raises. Numbers are compared by value, whatever their type.
     time_limit
         Seconds for learning; the best so far is taken when they are over.
     random_state
@@ -73,6 +79,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
     networks: int = 6
     discretise: str = "frequency:5"
     tidy: bool = True
+    unseen: Unseen = "missing"
     time_limit: float | None = None
     random_state: Any = None
 
@@ -142,7 +149,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         """Return the coded rows, and what makes a table like X of them with cells filled."""
         check_is_fitted(self)
         frame = self._frame(X)
-        table = self.coding_.dataset(frame)
+        table = self._later_rows(frame)
 
         def like(codes: NDArray[Any]) -> Any:
             filled = self.coding_.filled(frame, codes).iloc[:, self._kept]

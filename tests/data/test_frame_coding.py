@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exactlearn.data.codes import find_states
 from exactlearn.data.discretisation import EMPTY, discretise
 from exactlearn.data.frame_coding import FrameCoding, entropy_edges
-from exactlearn.errors import ColumnWarning, DataError, OptionError
+from exactlearn.errors import ColumnWarning, DataError, OptionError, StateWarning
 
 
 def entropy(classes):
@@ -115,7 +115,11 @@ def test_later_rows_lie_in_the_fitted_bins():
     frame = pd.DataFrame({"x": rng.normal(size=50), "word": list("ab") * 25})
     coding = FrameCoding.fit_frame(frame, list(frame), "frequency:4")
     later = pd.DataFrame({"x": [-99, 0, 99], "word": ["a", "c", None]})
-    assert coding.dataset(later).codes.T.tolist() == [
+    with pytest.raises(DataError, match=r"'word': 'c' \(1\).*unseen='missing'"):
+        coding.dataset(later, unseen="refuse")
+    with pytest.warns(StateWarning, match=r"column 'word': 'c' \(1\)$"):
+        table = coding.dataset(later)
+    assert table.codes.T.tolist() == [
         find_states(["-99", "0", "99"], coding.states["x"]).tolist(),
         [0, -1, -1],
     ]

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import exactlearn as el
-from exactlearn.errors import ColumnWarning, DataError, OptionError
+from exactlearn.errors import ColumnWarning, DataError, OptionError, StateWarning
 from exactlearn.sklearn import (
     BayesianNetworkClassifier,
     ExactImputer,
@@ -142,7 +142,13 @@ def test_unknown_values_count_as_missing(rows):
     model = BayesianNetworkClassifier().fit(X, y)
     strange, missing = X[:5].copy(), X[:5].copy()
     strange["colour"], missing["colour"] = "violet", None
-    assert model.predict_proba(strange) == pytest.approx(model.predict_proba(missing))
+    with pytest.warns(StateWarning, match=r"count as missing: column 'colour': 'violet' \(5\)$"):
+        found = model.predict_proba(strange)
+    assert found == pytest.approx(model.predict_proba(missing))
+    with pytest.raises(DataError, match=r"'colour': 'violet' \(5\)"):
+        model.set_params(unseen="refuse").predict_proba(strange)
+    with pytest.raises(OptionError, match="unseen is 'ignore': expected 'refuse' or 'missing'"):
+        model.set_params(unseen="ignore").fit(X, y)
 
 
 def test_arrays_and_lists_of_values_are_taken(rows):
@@ -232,7 +238,8 @@ def test_an_imputer_fills_what_is_missing_only(rows):
     pd.testing.assert_frame_equal(filled.where(X.notna()), X)
     assert set(filled["size"][X["size"].isna()]) <= set(imputer.coding_.values["size"])
     strange = X[:4].assign(colour=["violet", None, "red", "violet"])
-    assert imputer.transform(strange)["colour"].tolist()[::3] == ["violet", "violet"]
+    with pytest.warns(StateWarning, match=r"column 'colour': 'violet' \(2\)$"):
+        assert imputer.transform(strange)["colour"].tolist()[::3] == ["violet", "violet"]
 
 
 def test_draws_follow_the_posterior(rows):

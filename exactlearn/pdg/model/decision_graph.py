@@ -20,6 +20,7 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.dataset import DatasetLike, aligned_codes
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import CheckError
 from exactlearn.pdg.inference.block_flows import Layout, expect
 from exactlearn.pdg.model.forest import forest_children, forest_order
@@ -279,7 +280,9 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         return assemble(like.names, like.states, forest, parameters, successors)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike) -> NDArray[np.float64]:
+    def log_likelihood_rows(
+        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+    ) -> NDArray[np.float64]:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -287,6 +290,9 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         dataset
             A :class:`~exactlearn.data.dataset.Dataset`, a frame or an array; its variables and
             states are matched by name. Missing cells are summed out, weights ignored.
+        unseen
+            What becomes of a state that the model does not know: ``"refuse"`` raises, ``"missing"``
+            counts it as missing, with one warning.
 
         Returns
         -------
@@ -306,7 +312,7 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         >>> graph.log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
-        codes = aligned_codes(dataset, self.names, self.states)
+        codes = aligned_codes(dataset, self.names, self.states, unseen)
         return expect(self.layout, self.parameters, codes)
 
     def check(self) -> None:
