@@ -39,7 +39,7 @@ class Reading(Declared):
     missing
         Symbol of a missing cell; repeatable.  [default: '?', empty, 'NA']
     header
-        The first line is a row, not the names.
+        Whether the first line has the names of the columns; with --no-header it is a row.
     names
         Names of the columns, in place of X0, X1, ... with --no-header, else of the first
         line's; one with a comma stands in double quotes.
