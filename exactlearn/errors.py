@@ -62,18 +62,26 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("exactlearn"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(shortened(message), category, stacklevel=level)
 
 
 _WORD = re.compile(r"(?<!\w)'[^'\n]*'|\S+")
 _LONG = 300  # more than most paths
 
 
-def shortened(message: str, most: int | None = None) -> str:
+MAX_MESSAGE = 10_000
+"""Most characters of a message: the names of some hundred columns, which are to be copied."""
+
+MAX_VALUE = 200
+"""Most characters of a value that a message quotes."""
+
+
+def shortened(message: str, most: int = MAX_MESSAGE) -> str:
     """Return a message in which long words and quotes lose their middle, but no list does.
 
-    A message may quote a name or a field of any length; what it lists, and what to do, stays.
-    One of another package keeps no more than ``most`` characters.
+    A message may quote a name or a field of any length; what it lists, and what to do, stays,
+    unless the list has hundreds of entries: the message keeps ``most`` characters of its beginning
+    and end.
 
     Examples
     --------
@@ -84,9 +92,20 @@ def shortened(message: str, most: int | None = None) -> str:
         lambda word: word[0] if len(word[0]) < _LONG else f"{word[0][:30]}...{word[0][-30:]}",
         message,
     )
-    if most is None or len(brief) <= most:
+    if len(brief) <= most:
         return brief
     return f"{brief[: most * 2 // 3]} ... {brief[-most // 3 :]}"
+
+
+def shown(value: object) -> str:
+    """Return a value as a message quotes it: of a long list or table the beginning and the end.
+
+    Examples
+    --------
+    >>> shown([1, 2]), len(shown(list(range(100_000))))
+    ('[1, 2]', 205)
+    """
+    return shortened(repr(value), MAX_VALUE)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

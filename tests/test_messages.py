@@ -68,3 +68,39 @@ def test_what_a_message_lists_is_not_cut_but_what_it_quotes():
         message = str(el.errors.DataError(f"found {quoted!r} in the model's columns {names}{cure}"))
         assert message.endswith(f"{names}{cure}")
         assert len(message) < len(names + cure) + 120
+
+
+MANY = list(range(100_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[data]\nfile = {MANY}",
+        f"[data]\nfile = 'cancer-mcar'\n[score]\ness = {MANY}",
+        f"[data]\nfile = 'cancer-mcar'\n[search]\nmethod = {MANY}",
+        f"[data]\nfile = 'cancer-mcar'\n[search]\ntiers = [{MANY}]",
+        f"[data]\nfile = 'cancer-mcar'\n[query]\nevidence = {MANY}",
+        f"sweep = {MANY}\n[data]\nfile = 'cancer-mcar'",
+        f"query = [{MANY}]\n[data]\nfile = 'cancer-mcar'",
+        f"[data]\nfile = 'cancer-mcar'\n[query]\noutput = {MANY}",
+    ],
+    ids=["file", "ess", "method", "tiers", "evidence", "sweep", "query", "output"],
+)
+def test_a_list_in_a_run_file_is_quoted_in_part(tmp_path, text):
+    (tmp_path / "x.toml").write_text(text)
+    done = CliRunner().invoke(main, ["run", str(tmp_path / "x.toml"), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert "expected" in done.stderr
+    assert "0, 1, 2, 3" in done.stderr
+    assert len(done.stderr) < 800
+
+
+@pytest.mark.parametrize("tidy", [False, True])
+def test_a_message_about_thousands_of_columns_is_cut(tmp_path, tidy):
+    frame = pd.DataFrame({f"constant {k}": ["x", "x"] for k in range(2000)} | {"a": ["x", "y"]})
+    path = tmp_path / "wide.csv"
+    frame.to_csv(path, index=False)
+    done = CliRunner().invoke(main, ["solve", str(path), *["--tidy"] * tidy])
+    assert done.exit_code == (0 if tidy else 2)
+    assert 5_000 < len(done.stderr) < 11_000

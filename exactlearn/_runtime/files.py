@@ -20,10 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from exactlearn._runtime.control import UNFINISHED
-from exactlearn.errors import DataError, FormatError, OptionError, shortened
-
-MAX_QUOTED = 200
-"""Most characters of a line that a message quotes."""
+from exactlearn.errors import DataError, FormatError, OptionError, shown
 
 _HALF_LETTER = re.compile("[\ud800-\udfff]")
 """A lone surrogate: in a file name it stands for a byte that is not UTF-8."""
@@ -305,7 +302,7 @@ def _encoded(target: Path, text: str) -> bytes:
     except UnicodeEncodeError as error:
         line = text[: error.end].rpartition("\n")[2] + text[error.end :].partition("\n")[0]
         raise DataError(
-            f"cannot write {target}: {shortened(line.strip(), MAX_QUOTED)!r} has half a letter, "
+            f"cannot write {target}: {shown(line.strip())} has half a letter, "
             f"{text[error.start]!r}, as a file name has that is not UTF-8; rename the file, the "
             "folder or the variable"
         ) from None

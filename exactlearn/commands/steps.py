@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands import COMMANDS, options_of, sections
 from exactlearn.commands.declare import About, Declared, about_of, option
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError, did_you_mean, shown
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.instances import bundled
 
@@ -271,13 +271,13 @@ def _lists(table: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
         yield at, table
     else:
         key = ".".join(("sweep", *at))
-        raise OptionError(f"key '{key}': expected a list of values, found {table!r}")
+        raise OptionError(f"key '{key}': expected a list of values, found {shown(table)}")
 
 
 def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]) -> Step:
     """Return a step; what it does not say is what the run file says for all."""
     if not isinstance(entry, Mapping):
-        raise OptionError(f"key '{command}': expected a table, found {entry!r}")
+        raise OptionError(f"key '{command}': expected a table, found {shown(entry)}")
     kind = options_of(command)
     known, data = _known(kind), table.get("data", {})
     said: Table = {}
@@ -300,7 +300,9 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     options = from_table(said, kind, command)
     output = options.output_in_run if output is None else output
     if not isinstance(output, str):
-        raise OptionError(f"key '{command}.output': expected a text, found the value {output!r}")
+        raise OptionError(
+            f"key '{command}.output': expected a text, found the value {shown(output)}"
+        )
     return Step(command=command, options=options, output=output)
 
 

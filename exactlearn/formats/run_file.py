@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exactlearn._runtime.files import place, read_text
-from exactlearn.errors import FormatError, OptionError, did_you_mean
+from exactlearn.errors import FormatError, OptionError, did_you_mean, shown
 from exactlearn.formats.content import RUN_FILE, expecting
 
 T = TypeVar("T")
@@ -186,7 +186,7 @@ def _expected(kind: Any) -> str:
 def _shown(found: Any) -> str:
     kinds: dict[type, str] = {dict: "a table", list: "a list", str: "the text"}
     kind = kinds.get(type(found), "the value")
-    return kind if isinstance(found, dict) else f"{kind} {found!r}"
+    return kind if isinstance(found, dict) else f"{kind} {shown(found)}"
 
 
 def _quoted(key: str) -> str:
