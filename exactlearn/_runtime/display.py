@@ -72,6 +72,19 @@ class ByValue(Displayed):
         )
 
 
+def for_counts(counts: str | None) -> str:
+    """Return what a status is for, where it is not for the rows of a table.
+
+    Examples
+    --------
+    >>> for_counts("expected"), for_counts("f-mar"), for_counts(None)
+    (' for expected counts', ' for counts by f-mar', '')
+    """
+    if counts is None:
+        return ""
+    return " for expected counts" if counts == "expected" else f" for counts by {counts}"
+
+
 def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         one, other = np.asarray(one), np.asarray(other)

@@ -106,7 +106,8 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     bootstrap.
 
     Where cells are missing, the score is that of expected counts, under a network that structural
-    EM learns first, or with --counts of counts which deletion estimates for each family in closed
+    EM learns first, without the constraints, so that scores with and without them can be compared;
+    or with --counts of counts which deletion estimates for each family in closed
     form; proof and bound are those for these counts, and no cell is completed.
 
     With --solver ges or kes Markov equivalence classes of a complete table are searched instead,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from math import floor, isfinite, log10
 from typing import Any
 
+from exactlearn._runtime.display import for_counts
+
 STATUS = {
     "optimal": "optimal (proven)",
     "t-local": "t-local optimal (proven)",
@@ -203,7 +205,10 @@ def describe(
         elif name in ARCS and isinstance(value, list) and not any(map(_is_row, value)):
             facts |= {label(name): ", ".join(_arcs(value, ARCS[name]))} if value else {}
         elif not isinstance(value, Mapping | list) or _is_plain(value) or name == "evidence":
-            facts |= {label(name): text} if (text := text_of(name, value)) else {}
+            text = text_of(name, value)
+            counts = record.get("counts") if name == "status" else None
+            text += for_counts(counts) if isinstance(counts, str) else ""
+            facts |= {label(name): text} if text else {}
         elif name in ("parents", "posterior"):
             own.append(_of_family(record, name, most))
         elif name == "averaged":

@@ -297,8 +297,9 @@ def _log_likelihoods(
     if not rest.is_complete and missing != "expected":
         counts = DeletionCounts(missing)
     elif not rest.is_complete:
-        how = {"max_parents": max_parents, "seed": seed}
-        counts = learned_counts(rest, time_limit=control.remaining, **how).counts
+        limit = control.remaining
+        learned = learned_counts(rest, max_parents=max_parents, seed=seed, time_limit=limit)
+        counts = learned.counts
         if not counts.finished:
             return
     for value in values:

@@ -19,6 +19,8 @@ posteriors are too flat, which dilutes dependences as well. The best network for
 score, is found once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
 """
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -26,12 +28,14 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import SMOOTHING
-from exactlearn.bayesnet.em import NetworkEM
+from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.errors import OptionError
+from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import BDeu, Score, total_weight
-from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.result import StructuralStatus, family_scores
 from exactlearn.structure.structural_em import structural_em
 
@@ -44,6 +48,9 @@ MOST_PARENTS = 2
 SHARE = 0.5
 """Most of a time limit that structural EM takes."""
 
+REPAIRED_ITERATIONS = 5
+"""Iterations of EM for a network that constraints have changed, where the time is over."""
+
 
 class LearnedCounts(NamedTuple):
     """Expected counts and where they come from.
@@ -55,14 +62,21 @@ class LearnedCounts(NamedTuple):
     network
         The network that they are expected under.
     status
-        How structural EM ended.
+        How structural EM ended; ``converged`` where the network was given.
     """
 
     counts: ExpectedCounts
     network: BayesianNetwork
     status: StructuralStatus
 
-    def problem(self, dataset: Dataset, score: Score) -> Problem:
+    def problem(
+        self,
+        dataset: Dataset,
+        score: Score,
+        *,
+        required: Collection[Arc] = (),
+        forbidden: Collection[Arc] = (),
+    ) -> Problem:
         """Return the choice between the families of the network alone, for want of time.
 
         Parameters
@@ -71,10 +85,16 @@ class LearnedCounts(NamedTuple):
             The table.
         score
             The score of each family's expected counts.
+        required, forbidden
+            Arcs (parent, child) by index. Where the network does not satisfy them, its families
+            with and without these arcs take the place of its own.
         """
-        parents = self.network.parents
+        network = self.network
+        parents = _satisfying(network.parents, required, forbidden)
+        if parents != network.parents:
+            network = fit_em(dataset, parents, iterations=REPAIRED_ITERATIONS, starts=1).model
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
-        counts = em.tables(em.e_step(0, flat_tables(self.network.tables)).counts)
+        counts = em.tables(em.e_step(0, flat_tables(network.tables)).counts)
         scores = family_scores(counts, score, total_weight(dataset))
         families = zip(parents, scores, strict=True)
         return Problem.from_candidates(
@@ -82,11 +102,31 @@ class LearnedCounts(NamedTuple):
         )
 
 
+def _satisfying(
+    parents: tuple[tuple[int, ...], ...], required: Collection[Arc], forbidden: Collection[Arc]
+) -> tuple[tuple[int, ...], ...]:
+    """Return a DAG that has the required arcs and lacks the forbidden ones, near a given DAG.
+
+    Where the required arcs close a cycle with its others, they stand alone.
+    """
+    n = len(parents)
+    arcs = {(parent, child) for child in range(n) for parent in parents[child]}
+    for kept in (arcs.difference(forbidden).union(required), set(required)):
+        repaired = tuple(tuple(sorted(p for p, c in kept if c == child)) for child in range(n))
+        if repaired == tuple(tuple(sorted(family)) for family in parents):
+            return parents
+        with suppress(OptionError):  # of a cycle
+            topological_order(repaired)
+            break
+    return repaired
+
+
 @checked_arguments()
 def learned_counts(
     dataset: DatasetLike,
     *,
     max_parents: int = 3,
+    network: BayesianNetwork | None = None,
     required: ArcsLike = (),
     forbidden: ArcsLike = (),
     seed: int = 0,
@@ -100,6 +140,9 @@ def learned_counts(
         Table with missing cells.
     max_parents
         Most parents in the families that will be asked for.
+    network
+        The network that the counts are to be expected under, such as that of earlier counts, in
+        place of one that is learned.
     required, forbidden
         Arcs (parent, child) that the network must, or must not, have.
     seed
@@ -128,6 +171,9 @@ def learned_counts(
            [0.1, 3.9]])
     """
     control = SearchControl.within(time_limit)
+    if network is not None:
+        counts = expected_counts(network, dataset, max_parents + 1, seed=seed, control=control)
+        return LearnedCounts(counts, network, "converged")
     required = tuple(required)
     least = max((sum(child == own for _, own in required) for _, child in required), default=0)
     found = structural_em(

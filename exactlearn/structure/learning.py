@@ -16,7 +16,7 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.display import ByValue, for_counts
 from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.augmentation import Augmentation, augment
@@ -75,7 +75,7 @@ MOST_PROVEN_CELLS = 60
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LearnedNetwork(
-    Structured, ByValue, shown="status score bound gap ess ess_choice arcs left_out dataset"
+    Structured, ByValue, shown="status=claim score bound gap ess ess_choice arcs left_out dataset"
 ):
     """A network learned from a table, with the proof state of its structure.
 
@@ -110,6 +110,11 @@ class LearnedNetwork(
         Columns that were kept out, with the reason.
     directions
         Directions that required and forbidden arcs, or tiers, leave to adjacencies, by index.
+    counts
+        The counts of families with missing cells that score, bound and proof are of, as the
+        parameter ``missing`` of :func:`learn`; ``None`` where they are of the table itself.
+    counts_network
+        The network that expected counts are under; ``None`` where there are none.
 
     Examples
     --------
@@ -140,6 +145,13 @@ class LearnedNetwork(
     ess_choice: ESSChoice | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     directions: frozenset[Arc] = frozenset()
+    counts: Counts | None = None
+    counts_network: BayesianNetwork | None = field(default=None, compare=False)
+
+    @property
+    def claim(self) -> str:
+        """The status, with the counts that it is for where cells are missing."""
+        return self.status + for_counts(self.counts)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,6 +187,7 @@ class LearnedNetwork(
             "ess": self.ess,
             "reason": self.reason,
             "left_out": dict(self.left_out),
+            "counts": self.counts,
             "parents": named_parents(self.names, self.parents),
             "reversible": [list(arc) for arc in self.reversible],
         }
@@ -201,6 +214,7 @@ def learn(
     tiers: Sequence[Collection[str] | Collection[int]] = (),
     constraints: Sequence[Constraint] = (),
     missing: Missing = "expected",
+    counts: LearnedNetwork | BayesianNetwork | None = None,
     smoothing: float = SMOOTHING,
     solver: str = "auto",
     scoring_time: float | None = None,
@@ -244,6 +258,11 @@ def learn(
         together, proven where few cells are missing, else by a climber; or the name of a deletion
         estimator of the counts, such as ``f-mar``
         (:class:`~exactlearn.scoring.deletion_counts.DeletionCounts`).
+    counts
+        With ``missing="expected"``: an earlier result on the same table, whose expected counts are
+        taken again, so that scores can be compared; or the network that counts are to be expected
+        under. Left out, it is learned without the constraints: so results with the same table,
+        ``max_parents`` and seed, without a time limit, are of the same counts.
     smoothing
         Pseudo-count of each parameter of the network.
     solver
@@ -321,6 +340,7 @@ def learn(
                 *([tiers_by_index(tiers, dataset.names)] if tiers else []),
             ),
             counts=None if missing == "augment" else missing,
+            counts_network=_counts_network(counts, dataset, missing),
             scoring_time=scoring_time,
             seed=seed,
             cluster=client,
@@ -372,7 +392,33 @@ def learn(
         ess_choice=choice,
         left_out=dataset.left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
+        counts=None if augments or dataset.is_complete else scoring.counts,
+        counts_network=None if scored is None else scored.counts_network,
     )
+
+
+def _counts_network(
+    counts: LearnedNetwork | BayesianNetwork | None, dataset: Dataset, missing: Missing
+) -> BayesianNetwork | None:
+    """Return the network that expected counts are to be under, or ``None`` where it is learned."""
+    if counts is None:
+        return None
+    if missing != "expected":
+        raise OptionError(f"counts: for missing='expected', found {missing!r}; leave counts out")
+    if isinstance(counts, BayesianNetwork):
+        return counts.reordered(dataset)
+    if counts.dataset.digest != dataset.digest:
+        raise OptionError(
+            "counts: expected a result that was learned from the same table, found another table; "
+            "pass its counts_network, or leave counts out"
+        )
+    if counts.counts_network is None and not dataset.is_complete:
+        method = counts.counts or "augment"
+        raise OptionError(
+            f"counts: expected a result with missing='expected', found one with {method!r}; leave "
+            "counts out"
+        )
+    return counts.counts_network
 
 
 def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:

@@ -60,12 +60,15 @@ class Scored:
         What score, bound and proof refer to, where that is not the table.
     interrupted
         Whether Ctrl-C ended the scoring.
+    counts_network
+        The network that the counts of families with missing cells are expected under.
     """
 
     problem: Problem
     time_left: float | None = None
     about: str = ""
     interrupted: bool = False
+    counts_network: BayesianNetwork | None = None
 
     @property
     def remarks(self) -> list[str]:
@@ -111,6 +114,8 @@ class Scoring:
         What every network must satisfy.
     counts
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
+    counts_network
+        The network that counts are expected under; learned when left out.
     scoring_time
         Seconds of a search best first, in place of scoring all parent sets.
     every
@@ -128,6 +133,7 @@ class Scoring:
     forbidden: frozenset[Arc] = frozenset()
     constraints: tuple[Constraint, ...] = ()
     counts: Counts | None = None
+    counts_network: BayesianNetwork | None = None
     scoring_time: float | None = None
     every: bool = False
     seed: int = 0
@@ -175,10 +181,14 @@ class Scoring:
         seconds = self.scoring_time and min(self.scoring_time, clock.left)
         learned, estimated, about = self._estimated(limit)
         if learned is not None and not learned.counts.finished:
-            problem = learned.problem(self.dataset, self.score)
+            problem = learned.problem(
+                self.dataset, self.score, required=self.required, forbidden=self.ruled_out
+            )
             reason = "the parent sets are those of the network that structural EM found"
             return Scored(
-                problem=self._declared(problem, complete=False, stopped=reason), about=about
+                problem=self._declared(problem, complete=False, stopped=reason),
+                about=about,
+                counts_network=learned.network,
             )
         problem = candidate_parent_sets(
             self.dataset,
@@ -193,7 +203,11 @@ class Scoring:
             control=control,
             cluster=self.cluster,
         )
-        return Scored(problem=self._declared(problem), about=about)
+        return Scored(
+            problem=self._declared(problem),
+            about=about,
+            counts_network=None if learned is None else learned.network,
+        )
 
     def _declared(self, problem: Problem, **more: Any) -> Problem:
         """Return a problem with the constraints, and with more fields changed."""
@@ -207,7 +221,8 @@ class Scoring:
 
         Also what score and bound refer to then.
 
-        The network of expected counts keeps the constraints on single arcs.
+        The network of expected counts is learned without the constraints: so scores with and
+        without them are of the same counts, and no constraint raises the best one.
         """
         if self.counts is None or self.dataset.is_complete:
             return None, None, ""
@@ -219,16 +234,16 @@ class Scoring:
         learned = learned_counts(
             self.dataset,
             max_parents=self.most_parents,
-            required=self.required,
-            forbidden=self.ruled_out,
+            network=self.counts_network,
             seed=self.seed,
             time_limit=limit,
         )
-        about = (
-            "score, bound and proof are those of expected counts, under a network by structural EM"
-        )
+        about = "score, bound and proof are those of expected counts, under "
+        if self.counts_network is not None:
+            return learned, learned.counts, about + "the network given"
+        about += "a network by structural EM"
         limited = "" if learned.status == "converged" else " that was cut short"
-        return learned, learned.counts, about + limited
+        return learned, learned.counts, f"{about}{limited}, without the constraints"
 
 
 def select(
