@@ -13,7 +13,7 @@
     ├── SolverError       (RuntimeError)       a solver failed
     └── CheckError        (RuntimeError)       a result contradicts its own recomputation
 
-    ColumnWarning         (UserWarning)        columns are left out, or cut into bins
+    ColumnWarning         (UserWarning)        columns are left out, cut into bins, or of no use
     StateWarning          (UserWarning)        labels are joined, or unseen values count as missing
     TimeLimitWarning      (UserWarning)        a default stands in for a choice that had no time
 
@@ -234,7 +234,10 @@ class CheckError(ExactlearnError, RuntimeError):
 
 
 class ColumnWarning(UserWarning):
-    """Warned once for all columns that ``tidy`` leaves out or cuts.
+    """Warned of columns: left out or cut by ``tidy``, read in an unusual way, or without use.
+
+    One warning names all that ``tidy`` leaves out or cuts. Others name columns that another one
+    determines, a line that is read as numbers of states, and a separator that was found out.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from exactlearn.data.coding import (
     coded_rows,
     split_declared,
 )
-from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.dataset import Dataset, as_dataset, warn_of_columns_without_information
 from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
 
@@ -149,7 +149,9 @@ class Blocks(Displayed, shown="sources variables states"):
         blocks = self.with_states(client)
         names = blocks.variables or ()
         empty = partial(DistinctRows, names, [blocks.states[name] for name in names])
-        return summed(blocks, empty, client).dataset()
+        table = summed(blocks, empty, client).dataset()
+        warn_of_columns_without_information(table, self.states)
+        return table
 
     def _chosen(self, rows: LabelledRows) -> LabelledRows:
         """Return the rows of the chosen variables."""

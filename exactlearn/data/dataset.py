@@ -15,6 +15,7 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
+    LabelledRows,
     NamedVariables,
     as_array,
     check_variables,
@@ -23,8 +24,17 @@ from exactlearn.data.codes import (
     find_states,
     row_place,
 )
-from exactlearn.data.coding import CodingOptions, array_frame, coded_rows, column_names, frame_rows
+from exactlearn.data.coding import (
+    CodingOptions,
+    array_frame,
+    by_name,
+    coded_rows,
+    column_names,
+    frame_rows,
+    split_declared,
+)
 from exactlearn.data.decimal_comma import with_decimal_point
+from exactlearn.data.determined_columns import warn_of_determined_columns
 from exactlearn.data.labels import are_bins
 from exactlearn.data.unseen import UNSEEN, Unseen, cure_of_unseen, report_unseen
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -209,7 +219,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             frame = frame.set_axis([*names], axis=1)
         options = CodingOptions(states, missing, discretise, tidy)
         rows = with_decimal_point(frame_rows(frame, drop), decimal)
-        return cls(**coded_rows(rows, options))
+        return coded_table(rows, options)
 
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
@@ -528,6 +538,43 @@ def as_dataset(
     return Dataset(**coded_rows(rows, CodingOptions(states, missing, unseen=unseen)))
 
 
+def coded_table(rows: LabelledRows, options: CodingOptions) -> Dataset:
+    """Return a table coded by what is found in its columns, and warn of columns that say nothing.
+
+    Raises
+    ------
+    DataError, OptionError
+        As :func:`~exactlearn.data.coding.coded_rows`.
+
+    Warns
+    -----
+    ColumnWarning
+        When columns without declared states are functions of another one.
+    """
+    table = Dataset(**coded_rows(rows, options))
+    warn_of_columns_without_information(table, by_name(options.states or {}, "states", table.names))
+    return table
+
+
+def warn_of_columns_without_information(
+    table: Dataset, states: Mapping[str, Sequence[str]]
+) -> None:
+    """Warn once of columns that are functions of another one; those with declared states are meant.
+
+    Parameters
+    ----------
+    table
+        The coded table.
+    states
+        Declared states, by variable.
+    """
+    _, declared = split_declared(states)
+    columns = [v for v, name in enumerate(table.names) if name not in declared]
+    names = [table.names[v] for v in columns]
+    codes = table.codes if len(columns) == table.n_variables else table.codes[:, columns]
+    warn_of_determined_columns(codes, names, table.cardinalities[columns])
+
+
 DatasetLike = Dataset | Any
 """A table: a :class:`Dataset`, a pandas frame or an array.
 
@@ -592,7 +639,7 @@ def _coded(
 ) -> Dataset:
     """Return a frame coded; where the caller lacks a parameter, errors say what has it."""
     try:
-        return Dataset(**coded_rows(frame_rows(frame, drop), options))
+        return coded_table(frame_rows(frame, drop), options)
     except DataError as error:
         if lacking not in str(error):
             raise

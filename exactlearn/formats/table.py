@@ -15,8 +15,8 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
-from exactlearn.data.coding import CodingOptions, coded_rows
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.coding import CodingOptions
+from exactlearn.data.dataset import Dataset, DatasetLike, coded_table
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
@@ -143,8 +143,8 @@ def read_dataset(
     Warns
     -----
     ColumnWarning
-        Once, when columns are tidied; when a line is taken for arities, or the separator is none
-        that the suffix stands for.
+        Once each, when columns are tidied; when columns are functions of another one; when a line
+        is taken for arities, or the separator is none that the suffix stands for.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def read_dataset(
             f"{text.source}, column {weights!r}: no rows of positive weight, as all "
             f"{len(rows.weights)} weights are 0; name another column of weights, or none"
         )
-    return Dataset(**coded_rows(rows, CodingOptions(states, missing, discretise, tidy)))
+    return coded_table(rows, CodingOptions(states, missing, discretise, tidy))
 
 
 def labelled_rows(

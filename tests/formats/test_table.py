@@ -324,6 +324,7 @@ def test_files_are_replaced_whole(tmp_path):
         atomic_write(tmp_path, "")
 
 
+@pytest.mark.filterwarnings("ignore:columns that in all")
 @pytest.mark.parametrize(
     ("file", "shape", "holes", "options"),
     [
