@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from itertools import product
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from threading import TIMEOUT_MAX, Timer, get_ident
+from threading import Event, Thread, get_ident
 from time import monotonic, process_time
 from types import FrameType
 from typing import Any
@@ -30,6 +29,10 @@ GRIDS = Path(__file__).parent / "grids"
 
 FIRST_ROUNDS = (5.0, 10.0, 20.0)
 """Seconds of each run of the first case in the rounds of a table that has no row yet."""
+
+
+INTERRUPT_INTERVAL = 1.0
+"""Seconds between two interrupts of a run that is over."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +189,10 @@ def work(
         elif result is not None:
             record.keep_cut(run, result)
 
+    first = None
     if not any(run.key in record.done for run in runs):
-        _do_first(record, runs, deadline, keep)
-    left = record.left(runs)
+        first = _do_first(record, runs, deadline, keep)
+    left = [run for run in record.left(runs) if run != first]
     if jobs == 1:
         for run in left:
             keep(run, attempt(run, deadline, record.parts_path(run)))
@@ -209,10 +213,11 @@ def _do_first(
     runs: Sequence[Run],
     deadline: float | None,
     keep: Callable[[Run, list[Row] | float | None], None],
-) -> None:
-    """Do one run of the first case: in each round all get some seconds, until one is done."""
+) -> Run | None:
+    """Do one run of the first case, and return it: in each round all get some seconds."""
     left = record.left(runs)
-    first_case = [run for run in left if run.case == left[0].case]
+    # The methods compared with stand last, and most of them are quick.
+    first_case = [run for run in reversed(left) if run.case == left[0].case]
     for seconds, run in product(FIRST_ROUNDS, first_case):
         end = monotonic() + seconds
         if deadline is not None:
@@ -220,7 +225,8 @@ def _do_first(
         result = attempt(run, end, record.parts_path(run))
         keep(run, result)
         if isinstance(result, list):
-            return
+            return run
+    return None
 
 
 def attempt(
@@ -264,18 +270,28 @@ def attempt(
 
 @contextmanager
 def _interrupted_after(seconds: float | None) -> Iterator[None]:
+    """Raise KeyboardInterrupt after some seconds, and again where that is not heard.
+
+    In a callback from compiled code, as while a kernel compiles, Python ignores an exception.
+    """
+    has_ended = Event()
+    main = get_ident()
+
     def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        if not has_ended.is_set():
+            raise KeyboardInterrupt
+
+    def interrupt() -> None:
+        is_over = has_ended.wait(seconds)
+        while not is_over:
+            signal.pthread_kill(main, signal.SIGINT)  # wakes a thread that waits
+            is_over = has_ended.wait(INTERRUPT_INTERVAL)
 
     before = signal.signal(signal.SIGINT, stop)
-    interrupt = partial(
-        signal.pthread_kill, get_ident(), signal.SIGINT
-    )  # wakes a thread that waits
-    timer = Timer(TIMEOUT_MAX if seconds is None else seconds, interrupt)
-    timer.daemon = True
-    timer.start()
+    if seconds is not None:
+        Thread(target=interrupt, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        has_ended.set()
         signal.signal(signal.SIGINT, before)

@@ -92,6 +92,7 @@ TABLES = {
     "learn_pdg": lambda t: el.learn_pdg(t(False)).graph,
     "learned_counts": lambda t: el.learned_counts(t(True)),
     "most_probable_completion": lambda t: el.most_probable_completion(NETWORK, t(True)),
+    "mutual_information": lambda t: el.queries.mutual_information(t(True)).to_numpy(),
     "query_rows": lambda t: el.query_rows(NETWORK, t(True), "X2"),
     "refine": lambda t: el.refine(GRAPH, t(True), iterations=2).model,
     "score_family": lambda t: el.score_family(t(False), 1, [0], "bdeu"),
@@ -119,6 +120,7 @@ VARIABLES = {
     "covered_edges": lambda v: el.graphs.covered_edges(NETWORK),
     "cpdag": lambda v: el.graphs.cpdag(NETWORK),
     "d_separated": lambda v: el.graphs.d_separated(NETWORK, [v(0)], [v(1)]),
+    "entropy": lambda v: el.queries.entropy(NETWORK, {v(0): "1"}, [v(2)]),
     "fit_by_missingness_graph": lambda v: (
         el.fit_by_missingness_graph(HOLED, [(), (v(0),), ()], "X1 <- X0; X2 <-").model
     ),

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
@@ -110,6 +111,24 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
     def effective_size(self) -> int:
         """What belief updating costs: components x free states, THESIS (3.59)."""
         return self.n_components * sum(len(s) - 1 for s in self.states)
+
+    @property
+    def component_entropies(self) -> Floats:
+        """Entropy of a row given each component, in nats, shape (components,).
+
+        By the independence of the variables given the component it is the sum of their entropies.
+        THESIS, 4.4.2, splits components that are spread, of high entropy ("low" is a misprint, as
+        is the missing minus of the formula there).
+
+        Examples
+        --------
+        >>> model = NaiveBayes(
+        ...     ("a",), (("n", "y"),), np.array([0.5, 0.5]), np.array([[0.5, 1.0], [0.5, 0.0]])
+        ... )
+        >>> model.component_entropies.round(3).tolist()
+        [0.693, 0.0]
+        """
+        return np.asarray(entr(self.parameters).sum(axis=0))
 
     @property
     def representational_size(self) -> int:

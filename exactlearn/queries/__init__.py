@@ -1,4 +1,4 @@
-"""Queries of models: posteriors, explanations, independences, divergence.
+"""Queries of models: posteriors, explanations, independences, entropy, divergence.
 
 The most used ones stand on top: :func:`exactlearn.query`, :func:`exactlearn.query_rows`, and so on.
 

@@ -1,4 +1,7 @@
-"""The Kullback-Leibler divergence of two models, in nats.
+"""Entropy and divergence of models, and mutual information of the columns of a table, in nats.
+
+The entropy is that of THESIS, equation 4.4, where it is in bits. Mutual information is estimated by
+EM from incomplete rows (PDG-SEM, Algorithm 2; :mod:`exactlearn.pdg.learn.starts`).
 
 A decision graph's log-probability is a sum over the nodes that a row reaches (PDG-SEM, equation
 1), so an expectation of it needs only how often each node is reached. Two graphs over the same
@@ -10,23 +13,112 @@ probability of a "yes" is the share that the logarithm of the reached parameter 
 one. A network needs no graph for that: its own variables stand in place of nodes.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
+from exactlearn.pdg.learn.starts import pairwise_information
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.node_functions import to_network
-from exactlearn.queries.posteriors import Model, ModelLike, as_graph, joint_posterior
+from exactlearn.queries.posteriors import (
+    Evidence,
+    Model,
+    ModelLike,
+    as_graph,
+    conditional,
+    joint_posterior,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Graphical = BayesianNetwork | DecisionGraph
 
 MAX_CELLS = 100_000_000
 """Most cells of the tables that a divergence is computed with, 16 bytes each."""
+
+
+@checked_arguments()
+def entropy(
+    model: ModelLike, evidence: Evidence | None = None, targets: str | Sequence[str] | None = None
+) -> float:
+    """Return the entropy of some variables given the evidence, in nats.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`exactlearn.query`.
+    targets
+        Any variables; left out, all, which takes no table of all their states but for a naive Bayes
+        model. Of the variables given a component of that:
+        :attr:`exactlearn.NaiveBayes.component_entropies`.
+
+    Raises
+    ------
+    OptionError, DataError, TooLargeError
+        As for :func:`exactlearn.queries.joint_posterior`.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> network = el.read_network("asia")
+    >>> round(el.queries.entropy(network), 4)
+    2.237
+    >>> round(el.queries.entropy(network, {"smoke": "yes"}, "lung"), 4)
+    0.3251
+    """
+    if targets is None and not isinstance(model, NaiveBayes):
+        if evidence:
+            return -_mean_log_probability(conditional(model, evidence))
+        return -_mean_log_probability(model)
+    names = model.names if targets is None else targets
+    return float(entr(joint_posterior(model, evidence, names)).sum())
+
+
+@checked_arguments()
+def mutual_information(dataset: DatasetLike) -> "pd.DataFrame":
+    """Estimate the mutual information of each pair of variables from rows, in nats.
+
+    The joint distribution of each pair is estimated by EM from all rows that observe one of both
+    (PDG-SEM, Algorithm 2, equation 24), so that cells may be missing at random.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows and columns are the variables; on the diagonal the entropy of the observed cells of
+        each, as a variable tells all about itself. A pair that no row observes together has zero.
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> information = el.queries.mutual_information(el.read_dataset("asia-mnar"))
+    >>> information.loc["dysp", ["bronc", "smoke"]].round(3).tolist()
+    [0.278, 0.05]
+    """
+    import pandas as pd
+
+    information = pairwise_information(dataset)
+    for v, r in enumerate(dataset.cardinalities.tolist()):
+        is_observed = dataset.codes[:, v] >= 0
+        weights = dataset.row_weights[is_observed]
+        counts = np.bincount(dataset.codes[is_observed, v], weights, r)
+        information[v, v] = entr(counts / max(counts.sum(), 1e-300)).sum()
+    return pd.DataFrame(information, list(dataset.names), list(dataset.names))
 
 
 @checked_arguments()
@@ -67,19 +159,19 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
             return max(0.0, _along_forest(p, q))
         return max(0.0, _mean_log_probability(p) - _expected_log_probability(p, q))
     try:
-        own = (
-            _expected_log_probability(p, p)
-            if isinstance(p, BayesianNetwork)
-            else _mean_log_probability(p)
-        )
-        return max(0.0, own - _expected_log_probability(p, q))
+        return max(0.0, _mean_log_probability(p) - _expected_log_probability(p, q))
     except TooLargeError:
         return kl_divergence(as_graph(p), as_graph(q))
 
 
-def _mean_log_probability(graph: DecisionGraph) -> float:
+def _mean_log_probability(model: Graphical) -> float:
     """Return the expectation of the natural log-probability of a row: minus the entropy."""
-    return float(node_probabilities(graph) @ _log(graph.parameters))
+    if isinstance(model, DecisionGraph):
+        return float(node_probabilities(model) @ _log(model.parameters))
+    try:
+        return _expected_log_probability(model, model)
+    except TooLargeError:
+        return _mean_log_probability(as_graph(model))
 
 
 def _of_all_rows(p: Model, q: Model) -> float:

@@ -143,6 +143,23 @@ def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(monkeypat
     assert record.cut.keys() == {run.key}
 
 
+def test_an_interrupt_that_a_callback_ignores_comes_again(monkeypatch, calls):
+    monkeypatch.setattr(runner, "INTERRUPT_INTERVAL", 0.1)
+    (run, *_), heard = toy().runs(), []
+
+    def deaf_at_first(self, parts):
+        try:
+            endless()
+        except KeyboardInterrupt:
+            heard.append(1)
+        endless()
+
+    monkeypatch.setattr(Run, "do", deaf_at_first)
+    record = Record()
+    work([run], record, seconds=0.2)
+    assert (heard, record.cut.keys()) == ([1], {run.key})
+
+
 @pytest.fixture
 def summed(monkeypatch):
     """Make the runs sums of three parts; return the parts that are done, and those to stop at."""
@@ -182,7 +199,7 @@ def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(su
 
 def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
     _, endless_parts = summed
-    endless_parts.add(("good", 0))
+    endless_parts.add(("bad", 0))
     runs = list(toy(cases=[{"size": 1}]).runs())
     record, shown = Record(), []
 
@@ -190,7 +207,7 @@ def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
         shown.append(figures_of(toy(), *rows))
 
     work(runs, record, seconds=2.0, on_done=show)
-    assert [run.arguments["method"] for run in record.left(runs)] == ["good"]
+    assert [run.arguments["method"] for run in record.left(runs)] == ["bad"]
     assert shown == ["value 3.00"]
 
 

@@ -156,6 +156,13 @@ def add_up(
             column[k] += joint[h, k]
 
 
+def pairwise_information(dataset: Dataset) -> NDArray[np.float64]:
+    """Return the mutual information of each pair of columns by EM, in nats; zero with itself."""
+    codes = np.ascontiguousarray(dataset.codes, np.int16)
+    weights = dataset.row_weights
+    return mutual_information(codes, weights, dataset.cardinalities, ITERATIONS, TOLERANCE)
+
+
 def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.int32]:
     """Return the tree, or forest, whose edges have the largest mutual information in all.
 
@@ -174,12 +181,11 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     Parent of each variable, -1 for a root; the root of each tree is the variable with the largest
     sum over its edges.
     """
-    codes, weights = np.ascontiguousarray(dataset.codes, np.int16), dataset.row_weights
     r = dataset.cardinalities
-    gain = mutual_information(codes, weights, r, ITERATIONS, TOLERANCE)
+    gain = pairwise_information(dataset)
     least = -1.0
     if rate is not None:
-        gain = weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
+        gain = dataset.row_weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
         least = 0.0
     # The largest edges of all: of a positive cost each, which is no missing edge for scipy.
     cost = np.where(gain > least, gain.max() + 1.0 - gain, 0.0)
