@@ -156,8 +156,8 @@ def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) 
         select,
         scored,
         time_limit=scored.time_left,
-        # Of a table whose scoring was stopped, a proof would be about the sets that were scored.
-        certify=options.certificate is not None and not problem.stopped,
+        # Where not all parent sets were scored, a proof would be about those that were.
+        certify=options.certificate is not None and problem.complete,
         **options.chosen("best classes solver seed threads gap checkpoint"),
         **keywords,
     )

@@ -73,22 +73,19 @@ class Scored:
     @property
     def remarks(self) -> list[str]:
         """What a user should know of what was scored."""
-        said = [f"cells are missing: {self.about}"] * bool(self.about)
-        if not self.problem.complete and not self.problem.stopped:
-            said.append(
-                "not all parent sets were scored: bound and proof are about those that were"
-            )
-        return said
+        return [f"cells are missing: {self.about}"] * bool(self.about)
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
 
-        Where scoring was stopped, no bound is known, and nothing is proven.
+        Where not all parent sets were scored, no bound is known, and nothing is proven.
         """
-        if not self.problem.stopped:
+        if self.problem.complete:
             return result
         cause = "Ctrl-C" if self.interrupted else "the time limit"
-        said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
+        said = ["scoring_time: not all parent sets were scored; no bound is known"]
+        if self.problem.stopped:
+            said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
         if result.parents is None:
             said.append("no network of the parent sets scored was found to meet the constraints")
         ended: Status = "interrupted" if self.interrupted else "feasible"
@@ -279,7 +276,7 @@ def select(
     result, listed
         The best network, and the list where one is wanted.
     """
-    if on_event is not None and scored.problem.stopped:
+    if on_event is not None and not scored.problem.complete:
         told = on_event
         on_event = lambda event: told(event._replace(bound=inf))  # noqa: E731
     if best is None:
@@ -289,7 +286,7 @@ def select(
         scored.problem, k=best, classes=classes, on_event=on_event, **options
     )
     result = scored.judged(found.best)
-    if scored.problem.stopped:
+    if not scored.problem.complete:
         found = replace(found, best=result, status=result.status, bound=inf)
     return result, found
 

@@ -366,3 +366,14 @@ def test_an_index_of_a_column_that_is_left_out_is_refused():
         pytest.raises(el.errors.OptionError, match="no variable 'same'"),
     ):
         el.learn(rows, required=[(0, 1)], tidy=True)
+
+
+def test_nothing_is_proven_where_not_all_parent_sets_were_scored(monkeypatch):
+    """It was "optimal" over the candidates, where a tree scored more."""
+    monkeypatch.setattr("exactlearn.scoring.candidate_search.DEEPEST", 1)
+    table = el.read_dataset("asia-mnar-complete")
+    learned = el.learn(table, scoring_time=20)
+    assert learned.status == "feasible"
+    assert learned.bound == np.inf
+    assert "not all parent sets were scored" in learned.reason
+    assert el.learn(table, scoring_time=20, max_parents=1).status == "optimal"
