@@ -357,7 +357,8 @@ def _check_family(network: BayesianNetwork, i: int) -> None:
             f"variable {name!r}: expected a float64 table of shape {shape} (parents, then the "
             f"variable), found {table.dtype} {table.shape}"
         )
-    _check_rows(network, i)
+    if message := row_fault(i, network.names, network.states, family, table):
+        raise DataError(f"{message}: correct the row")
 
 
 def check_parents(names: Sequence[str], i: int, family: Sequence[int]) -> None:
@@ -369,22 +370,34 @@ def check_parents(names: Sequence[str], i: int, family: Sequence[int]) -> None:
         )
 
 
-def _check_rows(network: BayesianNetwork, i: int) -> None:
-    """Verify that every row of a table is a distribution."""
-    table = network.tables[i]
-    with np.errstate(invalid="ignore"):
-        wrong = ~(abs(table.sum(axis=-1) - 1) <= ROW_TOLERANCE) | ~(table >= 0).all(axis=-1)
-    if wrong.any():
-        first = tuple(int(k) for k in np.argwhere(wrong)[0])
-        given = ", ".join(
-            f"{network.names[j]}={network.states[j][k]}"
-            for j, k in zip(network.parents[i], first, strict=True)
-        )
-        raise DataError(
-            f"variable {network.names[i]!r}{', given ' + given if given else ''}: expected "
-            f"probabilities >= 0 that sum to one within {ROW_TOLERANCE:g}, found "
-            f"{table[first].tolist()} with sum {float(table[first].sum())!r}: correct the row"
-        )
+def row_fault(
+    i: int,
+    names: Sequence[str],
+    states: Sequence[Sequence[str]],
+    family: Sequence[int],
+    table: Floats,
+) -> str | None:
+    """Return the message about the first row of a table that is no distribution, or ``None``.
+
+    Parameters
+    ----------
+    i, family, table
+        The variable, its parents and its table, parents' axes first.
+    names, states
+        Those of all variables.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = table.sum(axis=-1)
+        is_wrong = ~(abs(sums - 1) <= ROW_TOLERANCE) | ~(table >= 0).all(axis=-1)
+    if not is_wrong.any():
+        return None
+    row = tuple(int(k) for k in np.argwhere(is_wrong)[0])
+    given = ", ".join(f"{names[j]}={states[j][k]}" for j, k in zip(family, row, strict=True))
+    return (
+        f"variable {names[i]!r}{', given ' + given if given else ''}: expected probabilities >= 0 "
+        f"that sum to one within {ROW_TOLERANCE:g}, found {table[row].tolist()} with sum "
+        f"{float(sums[row])!r}"
+    )
 
 
 def log_probability_of_families(network: BayesianNetwork, codes: NDArray[np.int16]) -> Floats:

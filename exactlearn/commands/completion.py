@@ -124,7 +124,9 @@ def run_impute(options: Impute, output: Output) -> Answer:
             f"'{method}' completes a table from that table alone: leave out --train and "
             f"--missingness, or choose one of {', '.join(MODES)}"
         )
-    given = None if options.network is None else el.read_network(options.network)
+    given = None
+    if options.network is not None:
+        given = el.read_network(options.network, normalise=options.normalise)
     data = load(options.source, options, given)
     formats = (".json", *NETWORKS) if method in MODES and method not in AVERAGING else (".json",)
     is_one_file = output.folder is None and method == "multiple"

@@ -229,7 +229,7 @@ class Augment(sections.IncompleteLearning, sections.Search, Kept):
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
 
-class Imputing(sections.IncompleteLearning):
+class Imputing(sections.IncompleteLearning, sections.NetworkReading):
     """How networks are learned that complete tables.
 
     Parameters
@@ -481,7 +481,7 @@ class Fit(sections.Clustered, sections.Random):
         return "fitted" + next(suffixes, ".bif")
 
 
-class Compile(sections.Reading, sections.Random):
+class Compile(sections.ModelReading, sections.Reading, sections.Random):
     """Compile a network to the smallest decision graph found, and compare the two.
 
     -o writes the graph (.pdg.json), its record (.json) or its figure (.svg).
@@ -531,7 +531,7 @@ class Compile(sections.Reading, sections.Random):
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
-class LearnPdg(sections.Reading, sections.Random):
+class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     """Learn a probabilistic decision graph from a table.
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
@@ -607,7 +607,7 @@ class LearnNb(sections.Reading, sections.Random):
     time_limit: float | None = option(None, least=0)
 
 
-class Query(Declared):
+class Query(sections.ModelReading):
     """Answer the posterior of the targets given the evidence, exactly.
 
     -o writes the answer as .json.
@@ -638,7 +638,7 @@ class Query(Declared):
     independences: bool = option(False)
 
 
-class Simulate(sections.Random):
+class Simulate(sections.ModelReading, sections.Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
     The same seed gives the same bytes.
@@ -670,7 +670,7 @@ class Simulate(sections.Random):
     complete: Path | None = option(None, writes=True)
 
 
-class Convert(sections.CompleteLearning, sections.Clustered):
+class Convert(sections.ModelReading, sections.CompleteLearning, sections.Clustered):
     """Write a file in the format of the suffix of -o.
 
     A NETWORK as a NETWORK, .pdg.json or a figure (.svg); a decision graph (.pdg.json) as
@@ -694,7 +694,7 @@ class Convert(sections.CompleteLearning, sections.Clustered):
     candidate_parents: int | None = option(None, least=1, metavar="K", excludes=("scoring_time",))
 
 
-class Report(Declared):
+class Report(sections.ModelReading):
     """Write one HTML page on results: data, network, decision graph, search and how it was made.
 
     RESULT is the folder that a command wrote with -o, its record (.json) or a model. The page is
@@ -730,7 +730,7 @@ class Verify(Declared):
     scores: Path = argument("SCORES", reads=True)
 
 
-class Evaluate(sections.Clustered, sections.Random):
+class Evaluate(sections.ModelReading, sections.Clustered, sections.Random):
     """Judge a model by rows that it was not learned from, or by a reference model.
 
     DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,

@@ -52,7 +52,8 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     """Draw rows, and hide cells of them."""
     path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
     require_suffix(options.complete, tuple(TABLES), "--complete")
-    full = el.draw_rows(el.read_model(options.source), options.rows, rng)
+    model = el.read_model(options.source, normalise=options.normalise)
+    full = el.draw_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if options.missingness is not None:
         found = el.simulate_missingness(full, read_missingness(options.missingness), rng)
@@ -81,7 +82,9 @@ def run_convert(options: Convert, output: Output) -> Answer:
     scores, remarks = (*SCORES, *PROGRAMS), list[str]()
     if suffix_of(source) in MODELS:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
-        _write_model(el.read_model(source), path, output)
+        _write_model(el.read_model(source, normalise=options.normalise), path, output)
+    elif options.normalise:
+        raise OptionError(f"--normalise is for networks, and {source} is none; leave it out")
     elif is_score_file(source):
         path, problem = target(output, scores), el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)

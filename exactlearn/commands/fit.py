@@ -81,8 +81,12 @@ def run(options: Fit, output: Output) -> Answer:
 
 def _model(options: Fit) -> Model:
     """Read the model; a graph without parameters gets the table's states, and uniform ones."""
-    if suffix_of(locate(options.source, ".bif")) not in STRUCTURES:
-        return el.read_model(options.source)
+    suffix = suffix_of(locate(options.source, ".bif"))
+    if suffix not in STRUCTURES:
+        # a network's own parameters do not count
+        return el.read_model(
+            options.source, normalise=suffix in NETWORKS and NETWORKS[suffix].normalises
+        )
     graph = el.read_graph(options.source)
     table = load_merged(options.table, options, options.cluster)
     states = tuple(table.states[table.index(name)] for name in graph.names)

@@ -10,6 +10,7 @@ import numpy as np
 
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl, ended_by_signal
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.declarations import Compare, Evaluate
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import learning, with_chosen_ess
@@ -18,9 +19,11 @@ from exactlearn.data.dataset import require_weight
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import divergence
 from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
+from exactlearn.formats.models import NETWORKS
 from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
+from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model
 
 
@@ -30,11 +33,15 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
     require_suffix(output.path, (".json",))
     if options.data is None and (options.reference is None or options.class_ is not None):
         raise OptionError("evaluate: expected DATA.csv; without --class a --reference will do, too")
-    model, record = el.read_model(options.source), dict[str, Any]()
+    models = [locate(name, ".bif") for name in (options.source, options.reference) if name]
+    if options.normalise and all(suffix_of(path) not in NETWORKS for path in models):
+        raise OptionError("--normalise is for networks, and no model here is one; leave it out")
+    model = _model(options.source, options)
+    record: dict[str, Any] = {}
     if options.data is not None:
         record |= _by_rows(model, options.data, options, output)
     if options.reference is not None:
-        reference = el.read_model(options.reference).reordered(model)
+        reference = _model(options.reference, options).reordered(model)
         found = divergence(reference, model, seed=options.seed)
         record |= {"kl_divergence": found.value, "kl_method": found.method}
         if found.method == "sampled" and np.isfinite(found.value):
@@ -42,6 +49,12 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
         if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
             record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
     return output.save(record)
+
+
+def _model(source: str, options: Evaluate) -> Model:
+    """Read a model, as a normalised network if that is wanted and it is one."""
+    is_network = suffix_of(locate(source, ".bif")) in NETWORKS
+    return el.read_model(source, normalise=options.normalise and is_network)
 
 
 def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> dict[str, Any]:
@@ -82,7 +95,9 @@ def run_compare(options: Compare, output: Output) -> Answer:
     _check(chosen, options)
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=60.0)  # the proof of 'branching' may take any time
-    network = el.read_network(options.network) if options.network else None
+    network = None
+    if options.network is not None:
+        network = el.read_network(options.network, normalise=options.normalise)
     conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work

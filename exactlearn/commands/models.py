@@ -44,7 +44,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
     """Compile a network, and merge nodes of its graph."""
     path = output.path
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
-    network = el.read_network(options.source)
+    network = el.read_network(options.source, normalise=options.normalise)
     rows = None if options.data is None else load(options.data, options, network)
     write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
     control, added, remarks = SearchControl(options.time_limit), dict[str, Any](), list[str]()
@@ -142,11 +142,13 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         display.show(f"score {model.score:.4f}  effective size {model.graph.effective_size:,}")
         display.keep(model.score, write)
 
-    control = SearchControl(options.time_limit)
+    control, network = SearchControl(options.time_limit), None
+    if options.network is not None:
+        network = el.read_network(options.network, normalise=options.normalise)
     with control.running(), output.progress_display(f"learning ({options.method})") as display:
         found = el.learn_pdg(
             data,
-            network=None if options.network is None else el.read_network(options.network),
+            network=network,
             size_weights=None if options.size_weight is None else [options.size_weight],
             on_model=on_model,
             **options.chosen("method smoothing seed"),
@@ -193,7 +195,8 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
 def run_query(options: Query, output: Output) -> Answer:
     """Answer what a model says of one case."""
     require_suffix(output.path, (".json",))
-    model, evidence, targets = el.read_model(options.source), options.evidence, options.targets
+    model = el.read_model(options.source, normalise=options.normalise)
+    evidence, targets = options.evidence, options.targets
     found = el.query(model, evidence, targets or None)
     record: dict[str, Any] = {
         "evidence": dict(evidence),

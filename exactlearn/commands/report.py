@@ -36,13 +36,18 @@ def run(options: Report, output: Output) -> Answer:
         raise OptionError(f"{source}: no page lies beside a pipe or a device; name one with -o")
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
-    found = _write(source, path)
+    if options.normalise and not (source.is_file() and suffix_of(source) in NETWORKS):
+        raise OptionError(f"--normalise is for the file of a network, found {source}; leave it out")
+    found = _write(source, path, normalise=options.normalise)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})
 
 
 def report(
-    result: LearnedNetwork | el.BayesianNetwork | el.DecisionGraph | Path | str, path: Path | str
+    result: LearnedNetwork | el.BayesianNetwork | el.DecisionGraph | Path | str,
+    path: Path | str,
+    *,
+    normalise: bool = False,
 ) -> None:
     """Write one HTML page on a result.
 
@@ -53,6 +58,8 @@ def report(
         command wrote.
     path
         The page to write, ``.html``.
+    normalise
+        Divide each row of the tables in a network's file by its sum.
 
     Raises
     ------
@@ -69,7 +76,8 @@ def report(
     >>> with TemporaryDirectory() as folder:
     ...     el.report(el.learn(table), Path(folder) / "smoke.html")
     """
-    _write(Path(result) if isinstance(result, str) else result, Path(path))
+    source = Path(result) if isinstance(result, str) else result
+    _write(source, Path(path), normalise=normalise)
 
 
 def write_page(folder: Path, output: Output) -> None:
@@ -78,9 +86,9 @@ def write_page(folder: Path, output: Output) -> None:
     output.detail(f"Wrote {folder / PAGE}")
 
 
-def _write(result: Any, path: Path) -> PageContent:
+def _write(result: Any, path: Path, *, normalise: bool = False) -> PageContent:
     require_suffix(path, (".html",))
-    found = page_content(result)
+    found = page_content(result, normalise=normalise)
     try:
         text = page(found)
     except DAMAGES:
@@ -111,7 +119,7 @@ def _damaged_key(content: PageContent) -> str:
     return ""
 
 
-def page_content(source: Any) -> PageContent:
+def page_content(source: Any, *, normalise: bool = False) -> PageContent:
     """Return what a result, a model, or a folder, a record or a model file holds.
 
     Raises
@@ -133,7 +141,7 @@ def page_content(source: Any) -> PageContent:
     if not source.exists():
         raise OptionError(f"{source}: no such file or folder; give what a command wrote with -o")
     if source.is_file() and suffix_of(source) in FORMATS:
-        return PageContent(source.name, **_shown(el.read_model(source)))
+        return PageContent(source.name, **_shown(el.read_model(source, normalise=normalise)))
     record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
     if source.is_dir() and not record.is_file() and not run.is_file():
         raise OptionError(

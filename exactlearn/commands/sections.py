@@ -95,6 +95,30 @@ class Reading(Declared):
         return {**dict.fromkeys(self.categorical, ALL_VALUES), **self.states}
 
 
+class ModelReading(Declared):
+    """How the network is read that a command is about.
+
+    Parameters
+    ----------
+    normalise
+        Divide each row of a network's tables by its sum: for files with counts or percentages.
+    """
+
+    normalise: bool = option(False)
+
+
+class NetworkReading(Declared):
+    """How a network is read that an option names.
+
+    Parameters
+    ----------
+    normalise
+        Divide each row of that network's tables by its sum: for files with counts or percentages.
+    """
+
+    normalise: bool = option(False, only="network")
+
+
 class OnCluster(Declared):
     """What may be computed on a cluster.
 

@@ -39,10 +39,13 @@ class Format(Generic[C]):
         Returns the content of a file.
     write
         Writes content to a file in one step; ``None`` for a format that is only read.
+    normalises
+        Whether ``read`` takes the keyword ``normalise``, to divide rows of probabilities by sums.
     """
 
-    read: Callable[[Path], C]
+    read: Callable[..., C]
     write: Callable[[C, Path], None] | None = None
+    normalises: bool = False
 
 
 def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Format[C]:

@@ -1,4 +1,4 @@
-r"""What formats of networks of other programs share: tokens, names as words, and declarations.
+r"""What formats of networks of other programs share: tokens, and names as words.
 
 A string stands in double quotes, in which a backslash guards the next character; a word is whatever
 else stands between blanks. Commas and bars count as blanks, ``//`` and ``/* */`` begin comments.
@@ -8,30 +8,22 @@ words of a list different. The name itself stands in a property that other progr
 each name is percent-encoded (RFC 3986), and names are joined by ``|``.
 """
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from urllib.parse import quote, unquote
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cached_property
+from urllib.parse import quote
 
 from exactlearn._runtime.files import place
-from exactlearn.bayesnet.network import ROW_TOLERANCE, BayesianNetwork
-from exactlearn.data.codes import repeated
-from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.errors import FormatError
 
 VARIABLE_KEY = "exactlearn_name"
 """The property that holds the name of a variable."""
 
 STATES_KEY = "exactlearn_states"
 """The property that holds the names of a variable's states."""
-
-ROUNDED = 1e-3
-"""How far from one a row may sum that a program rounded to a few digits; it is rescaled."""
 
 _SPELT = str.maketrans({"<": "lt", ">": "gt", "=": "eq", "+": "plus"})
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
@@ -50,8 +42,8 @@ class Grammar:
 
     Attributes
     ----------
-    token, plain
-        Patterns of a token with the blanks before it, and of a word.
+    token, plain, comments
+        Patterns of a token with the blanks before it, of a word, and of a comment.
     closed
         Pattern of a text up to the first string or comment that never ends: looked for once, not
         again at every token.
@@ -65,6 +57,7 @@ class Grammar:
         self.token = re.compile(rf"(?:[\s,|]|{comments})*+({_STRING}|{word}|[\s\S]|\Z)")
         self.closed = re.compile(rf'(?:[^"/{comment}]++|{_STRING}|{comments}|/(?![/*]))*+')
         self.plain = re.compile(word)
+        self.comments = re.compile(comments)
         self.marks = frozenset(["", *marks, '"', "/"])
 
 
@@ -107,10 +100,15 @@ class Tokens:
         """The token to be read next; empty at the end."""
         return self.words[self.at]
 
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Where each token begins and ends in the text."""
+        return [match.span(1) for match in self.grammar.token.finditer(self.text, 0, self._end)]
+
     def take(self, *words: str) -> None:
-        """Go past tokens that must be these words."""
+        """Go past tokens that must be these words, in whatever case."""
         for word in words:
-            if self.next != word:
+            if self.next.lower() != word:
                 raise self.expected(repr(word), self.at)
             self.at += 1
 
@@ -130,6 +128,32 @@ class Tokens:
             raise self.error(f"expected {end!r} somewhere from here on: add it", start) from None
         return self.words[start : self.at - 1]
 
+    def listed(self, start: int, fit: Callable[[list[str]], bool]) -> list[str]:
+        """Return the names that the tokens from one to the last one taken list.
+
+        Blanks and commas separate names; where that does not fit, and commas alone do, blanks
+        are parts of names.
+
+        Parameters
+        ----------
+        start
+            Index of the first of the tokens.
+        fit
+            Returns whether these can be the names.
+        """
+        stop = self.at - 1
+        words = [unquoted(token) for token in self.words[start:stop]]
+        if fit(words):
+            return words
+        names = words[:1]
+        for k in range(start + 1, stop):
+            between = self.text[self._spans[k - 1][1] : self._spans[k][0]]
+            if re.search("[,|]", self.grammar.comments.sub("", between)):
+                names.append(words[k - start])
+            else:
+                names[-1] += " " + words[k - start]
+        return names if fit(names) else words
+
     def expected(self, what: str, at: int, hint: str = "") -> FormatError:
         """Return the error for a token that is not what it should be."""
         token = self.words[at]
@@ -141,9 +165,12 @@ class Tokens:
     def error(self, message: str, at: int | None = None) -> FormatError:
         """Return an error at a token, or at the next one; its place is computed only now."""
         at = self.at if at is None else at
-        starts = (m.start(1) for m in self.grammar.token.finditer(self.text, 0, self._end))
-        start = next(islice(starts, at, None), len(self.text))
+        start = self._spans[at][0] if at < len(self._spans) else len(self.text)
         return FormatError(f"{place(str(self.source), self.text, start)}: {message}")
+
+    def fault_at(self, at: int) -> Callable[[str], FormatError]:
+        """Return what makes errors at a token."""
+        return lambda message: self.error(message, at)
 
 
 def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
@@ -237,125 +264,3 @@ class Words:
             kept.add(same(word))
             found.append(word)
         return found
-
-
-class Declarations:
-    """The variables and probabilities that a file declares, in any order.
-
-    Parameters
-    ----------
-    source
-        What errors call the file.
-    fault
-        Returns the error for a message, at the place that is read; without it, one of the file.
-
-    Attributes
-    ----------
-    states, properties
-        Words for the states of each variable, and what was found by the keys of its names.
-    parents, numbers
-        Words for the parents of each variable, and its probabilities: its own states counted
-        through fastest and its first parent slowest.
-    """
-
-    def __init__(self, source: object, fault: Callable[[str], FormatError] | None = None) -> None:
-        self.fault = fault or (lambda message: FormatError(f"{source}: {message}"))
-        self.source = source
-        self.states: dict[str, Sequence[str]] = {}
-        self.properties: dict[str, Mapping[str, str]] = {}
-        self.parents: dict[str, Sequence[str]] = {}
-        self.numbers: dict[str, Sequence[str] | NDArray[np.float64]] = {}
-
-    def add(self, name: str, states: Sequence[str], properties: Mapping[str, str]) -> None:
-        """Add a variable."""
-        self._require_new(name, self.states)
-        self.states[name], self.properties[name] = states, properties
-
-    def add_table(
-        self, name: str, parents: Sequence[str], numbers: Sequence[str] | NDArray[np.float64]
-    ) -> None:
-        """Add the probabilities of a variable."""
-        self._require_new(name, self.parents)
-        self.parents[name], self.numbers[name] = parents, numbers
-
-    def network(self) -> BayesianNetwork:
-        """Return the network.
-
-        Raises
-        ------
-        FormatError
-            When a variable is unknown, numbers are missing or no probabilities, names stand twice,
-            or arcs form a cycle.
-        """
-        try:
-            if not self.states:
-                raise DataError("expected at least one variable, found none")
-            index = {name: v for v, name in enumerate(self.states)}
-            for name, parents in self.parents.items():
-                if strange := [own for own in (name, *parents) if own not in index]:
-                    raise DataError(
-                        f"probabilities of {name!r}: variable {strange[0]!r} is not declared"
-                        f"{did_you_mean(strange[0], index)}"
-                    )
-                if twice := repeated((name, *parents)):
-                    raise DataError(
-                        f"{twice[0]!r} stands twice in the family of {name!r}: remove one"
-                    )
-            return BayesianNetwork(
-                tuple(
-                    _true_names(own, VARIABLE_KEY, [name])[0]
-                    for name, own in self.properties.items()
-                ),
-                tuple(
-                    _true_names(self.properties[name], STATES_KEY, own)
-                    for name, own in self.states.items()
-                ),
-                tuple(tuple(map(index.__getitem__, self.parents.get(v, ()))) for v in index),
-                tuple(map(self._table, index)),
-            )
-        except (DataError, OptionError) as error:
-            raise FormatError(f"{self.source}: {error}") from error
-
-    def _require_new(self, name: str, known: Mapping[str, object]) -> None:
-        if name in known:
-            raise self.fault(f"the variable {name!r} stands twice; rename or remove one")
-
-    def _table(self, name: str) -> NDArray[np.float64]:
-        """Return a table of probabilities; rows of rounded numbers, and no others, are rescaled."""
-        shape = [len(self.states[own]) for own in (*self.parents.get(name, ()), name)]
-        numbers = self.numbers.get(name, ())
-        if len(numbers) != math.prod(shape):
-            raise DataError(
-                f"variable {name!r}: expected {math.prod(shape)} probabilities, one for each state "
-                f"and combination of its parents' states, found {len(numbers)}"
-            )
-        try:
-            table = np.array(list(map(float, numbers))).reshape(shape)
-        except ValueError as error:
-            raise DataError(f"variable {name!r}: expected probabilities ({error})") from None
-        sums = table.sum(axis=-1, keepdims=True)
-        off = abs(sums - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where((off > ROW_TOLERANCE) & (off <= ROUNDED), table / sums, table)
-
-
-def _true_names(properties: Mapping[str, str], key: str, words: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that a property holds, else the words.
-
-    Raises
-    ------
-    DataError
-        When it holds other than so many different names.
-    """
-    if key not in properties:
-        return tuple(words)
-    try:
-        names = [unquote(n, errors="surrogatepass") for n in properties[key].strip().split("|")]
-    except UnicodeDecodeError:
-        names = []
-    if len(names) != len(words) or repeated(names):
-        raise DataError(
-            f"expected {len(words)} different names in the property {key!r} of {words[0]!r}, "
-            f"found {properties[key][:60]!r}: correct or remove it"
-        )
-    return tuple(names)

@@ -9,12 +9,16 @@ r"""Bayesian networks in the Interchange Format (BIF), version 0.15, as public n
     probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
 
 Commas and the bar count as blanks, comments are ``//`` and ``/* */``, ``property`` statements are
-read and dropped. Names with blanks or marks may stand in double quotes, where a backslash guards
-the next character. Few other programs read these. The words they read are letters, digits, ``_``
-and ``-``; pyAgrum and pgmpy also read points, whole numbers as states, and names that begin with
-digits where these cannot begin a number. Neither reads a name in quotes, nor a keyword of the
-format as a name; pgmpy takes variables that differ only in case for one, and ``table5`` or
-``default-x`` for the beginning of a table. Any other name is written as a similar word, all words
+read and dropped, and keywords may be in any case. Names with blanks or marks may stand in double
+quotes, where a backslash guards the next character. pgmpy writes names with blanks without them:
+where blanks cannot separate the names of a list, commas alone do.
+
+Few other programs read quotes. The words they read are letters, digits, ``_`` and ``-``; pyAgrum
+and pgmpy also read points, whole numbers as states, and names that begin with digits where these
+cannot begin a number. Neither reads a name in quotes, nor a keyword of the format as a name; pgmpy
+takes variables that differ only in case for one, and ``table5`` or ``default-x`` for the beginning
+of a table.
+Any other name is written as a similar word, all words
 of a list different, and a property, which other programs skip, keeps the name itself::
 
     variable age {
@@ -27,7 +31,7 @@ gives the rows that are not listed. A ``table`` of a variable with parents count
 parents fastest and through the variable's own states slowest, as the format's definition has it.
 Probabilities are kept as written: rows that sum to one within 1e-6 are not rescaled, so that
 writing and reading again gives the same bits. A row that was rounded, and sums to one within 0.001
-only, is divided by its sum.
+only, is divided by its sum, and entries down to -1e-6 are zero.
 """
 
 import math
@@ -42,8 +46,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, NetworkLike
 from exactlearn.errors import did_you_mean
+from exactlearn.formats._declarations import Declarations
 from exactlearn.formats._interchange import (
-    Declarations,
     Grammar,
     Tokens,
     Words,
@@ -65,13 +69,15 @@ _WORD = re.compile(
 
 
 @checked_arguments()
-def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
+def read_bif(path: str | os.PathLike[str], *, normalise: bool = False) -> BayesianNetwork:
     """Read a network from a BIF file.
 
     Parameters
     ----------
     path
         File to read, compressed by gzip or not; or the name of a bundled network, as ``asia``.
+    normalise
+        Divide each row of probabilities by its sum: for counts and percentages.
 
     Returns
     -------
@@ -93,10 +99,10 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     >>> el.read_network("asia")
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     """
-    return parse_bif(read_text(locate(path, ".bif")), os.fspath(path))
+    return parse_bif(read_text(locate(path, ".bif")), os.fspath(path), normalise=normalise)
 
 
-def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
+def parse_bif(text: str, source: str = "BIF text", *, normalise: bool = False) -> BayesianNetwork:
     """Read a network from BIF text; errors name ``source``. See :func:`read_bif`.
 
     Examples
@@ -106,9 +112,9 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
     (('<5', '5+'),)
     """
     tokens = Tokens(text, source, GRAMMAR)
-    declared = Declarations(source, tokens.error)
+    declared = Declarations(source, normalise=normalise)
     pending: list[int] = []
-    while word := tokens.next:
+    while word := tokens.next.lower():
         tokens.at += 1
         if word == "network":
             if tokens.next != "{":
@@ -134,7 +140,7 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
 def _properties(tokens: Tokens) -> dict[str, str]:
     """Go past all ``property key = value ;`` that come next; return the value of each key."""
     found: dict[str, str] = {}
-    while tokens.next == "property":
+    while tokens.next.lower() == "property":
         tokens.at += 1
         key, *value = map(unquoted, tokens.take_until(";") or [""])
         found[key] = "".join(value).removeprefix("=")
@@ -143,38 +149,46 @@ def _properties(tokens: Tokens) -> dict[str, str]:
 
 def _read_variable(tokens: Tokens, declared: Declarations) -> None:
     """Read ``name { type discrete [ count ] { states }; }``."""
+    fault = tokens.fault_at(tokens.at)
     name = tokens.take_name("a variable's name")
+    while tokens.next not in GRAMMAR.marks:
+        name += " " + tokens.take_name("'{'")
     tokens.take("{")
     properties = _properties(tokens)
     tokens.take("type", "discrete", "[")
     if not re.fullmatch("0*[1-9][0-9]{0,8}", count := tokens.next):
         raise tokens.expected("the number of states", tokens.at)
     tokens.take(count, "]", "{")
-    start, states = tokens.at, []
+    start = tokens.at
     while tokens.next != "}":
-        states.append(tokens.take_name("a state's name or '}'"))
+        tokens.take_name("a state's name or '}'")
+    tokens.take("}")
+    states = tokens.listed(start, lambda names: len(names) == int(count))
     if len(states) != int(count):
         raise tokens.error(
             f"expected {int(count)} states of {name!r}, found {len(states)}: correct the number in "
             "brackets, or put double quotes around names that hold blanks, commas or marks",
             start,
         )
-    tokens.take("}", ";")
-    declared.add(name, states, properties | _properties(tokens))
+    tokens.take(";")
+    declared.add(name, states, properties | _properties(tokens), fault)
     tokens.take("}")
 
 
 def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
     """Read ``( variable | parents ) { table }``."""
     tokens.take("(")
-    family: list[str] = []
-    while tokens.next != ")" or not family:
-        name = tokens.take_name("a variable's name" + (" or ')'" if family else ""))
+    start = tokens.at
+    tokens.take_name("a variable's name")
+    while tokens.next != ")":
+        tokens.take_name("a variable's name or ')'")
+    tokens.take(")")
+    family = tokens.listed(start, lambda names: all(name in declared.states for name in names))
+    for k, name in enumerate(family):
         if name not in declared.states:
             hint = did_you_mean(name, declared.states)
-            raise tokens.error(f"variable {name!r} is not declared{hint}", tokens.at - 1)
-        family.append(name)
-    tokens.take(")", "{")
+            raise tokens.error(f"variable {name!r} is not declared{hint}", start + k)
+    tokens.take("{")
     child, *parents = family
     size = math.prod(len(declared.states[name]) for name in family)
     size += sum(map(len, declared.numbers.values()))
@@ -185,7 +199,7 @@ def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
         )
     names = (*parents, child)
     table = _Table(tokens, names, [declared.states[name] for name in names]).read()
-    declared.add_table(child, parents, table.ravel())
+    declared.add_table(child, parents, table.ravel(), tokens.fault_at(start))
 
 
 class _Table:
@@ -209,7 +223,7 @@ class _Table:
     def read(self) -> NDArray[np.float64]:
         """Return the table, parents' axes first, and leave the closing brace next."""
         tokens, default = self.tokens, None
-        while (word := tokens.next) != "}":
+        while (word := tokens.next.lower()) != "}":
             tokens.at += 1
             if word == "(":
                 where = self._row()
@@ -246,7 +260,8 @@ class _Table:
     def _row(self) -> tuple[int, ...]:
         """Read ``states of the parents )``."""
         start = self.tokens.at
-        row = [*map(unquoted, self.tokens.take_until(")"))]
+        self.tokens.take_until(")")
+        row = self.tokens.listed(start, self._fits)
         if len(row) != len(self.names) - 1:
             raise self.tokens.error(
                 f"expected one state of each of {len(self.names) - 1} parents in this row, found "
@@ -260,6 +275,12 @@ class _Table:
                     start + k,
                 )
         return tuple(own.index(state) for state, own in zip(row, self.states, strict=False))
+
+    def _fits(self, row: Sequence[str]) -> bool:
+        """Return whether a row has one state of each parent."""
+        if len(row) != len(self.names) - 1:
+            return False
+        return all(state in states for state, states in zip(row, self.states, strict=False))
 
     def _numbers(self, count: int) -> NDArray[np.float64]:
         """Read this many probabilities and the semicolon."""

@@ -56,7 +56,9 @@ class Kind(NamedTuple):
 _NETWORK_TAKERS = "'exactlearn query', 'compile', 'fit', 'simulate' and 'convert', and read_network"
 _MODEL_TAKERS = "'exactlearn query', 'evaluate' and 'convert', and read_model"
 _DOWNLOAD = "fetch the file itself, not the page that shows it"
-_COMMENTS = r"(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*"
+_SAVE = "open it in a program that reads it, and save it as .net, .bif or .xmlbif"
+_COMMENTS = r"(?i)(?:\s|//[^\n]*\n|%[^\n]*\n|/\*(?s:.*?)\*/)*+"
+_XML = r"(?i)\s*(?:<[?!](?s:.*?))?"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _REMARKS = r"(?:\s|#[^\n]*\n)*"
 _ENTRY = r"(?:[\w.-]+[ \t]*=[ \t]*[^\s=][^\n]*|\[\[?[\w.-]+\]\]?[ \t]*)"
@@ -64,22 +66,30 @@ _ENTRY = r"(?:[\w.-]+[ \t]*=[ \t]*[^\s=][^\n]*|\[\[?[\w.-]+\]\]?[ \t]*)"
 KINDS = (
     Kind(
         "a network in BIF",
-        rf"{_COMMENTS}network\b[^\n{{]*\s*\{{|{_COMMENTS}variable\s+[^\s{{]+\s*\{{",
+        rf"{_COMMENTS}(?:network\b[^\n{{]*|variable\s+[^\s{{]+)\s*\{{",
         _NETWORK_TAKERS,
         (".bif",),
     ),
     Kind(
         "a network in XMLBIF",
-        r"\s*<(?:\?xml|!)(?s:.*?)<BIF\b|\s*<BIF\b",
+        rf"{_XML}<BIF\b",
         _NETWORK_TAKERS,
         (".xmlbif", ".bifxml", ".xml"),
     ),
     Kind(
         "a network in the net language",
-        r"(?:\s|%[^\n]*\n)*(?:net|(?:discrete\s+)?node\s+\w+)\s*\{",
+        rf"{_COMMENTS}(?:net|(?:discrete\s+)?node\s+\w+)\s*\{{",
         _NETWORK_TAKERS,
         (".net",),
     ),
+    Kind("a network in XDSL, the format of GeNIe", rf"{_XML}<smile\b", _SAVE),
+    Kind("a network in ProbModelXML, the format of OpenMarkov", rf"{_XML}<ProbModelXML\b", _SAVE),
+    Kind("a network in XBN, the format of MSBNx", rf"{_XML}<AnalysisNotebook\b", _SAVE),
+    Kind("a network in DNE, the format of Netica", rf"{_COMMENTS}bnet\s+\w+\s*\{{", _SAVE),
+    Kind("a network in DSC, the format of MSBN", rf"{_COMMENTS}belief\s+network\b", _SAVE),
+    Kind("a network in DSL, a former format of GeNIe", rf"{_COMMENTS}net\s+\w+\s*\{{", _SAVE),
+    Kind("an object-oriented network of HUGIN", rf"{_COMMENTS}class\s+\w+\s*\{{", _SAVE),
+    Kind("a network in UAI, a format without names", r"\s*(?:BAYES|MARKOV)\s+\d+\s", _SAVE),
     Kind(
         "a decision graph",
         r'\s*\{\s*"format"\s*:\s*"exactlearn decision graph"',

@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.files import atomic_write, read_json, read_text
+from exactlearn._runtime.files import atomic_write, read_json, read_text, suffix_of
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
@@ -141,7 +141,8 @@ def _write_json(named: NamedGraph, path: Path) -> None:
 
 
 def _read_structure(path: Path) -> NamedGraph:
-    network = read_network(path)
+    # its probabilities do not count
+    network = read_network(path, normalise=NETWORKS[suffix_of(path)].normalises)
     return NamedGraph.of(network.names, network.parents)
 
 

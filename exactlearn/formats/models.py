@@ -12,7 +12,8 @@ from typing import Any
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.formats import Format, format_of, model_json, writer_of
+from exactlearn.errors import OptionError, as_written
+from exactlearn.formats import C, Format, format_of, model_json, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.content import expecting
 from exactlearn.formats.net import read_net, write_net
@@ -20,14 +21,14 @@ from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model, ModelLike
 
-_XMLBIF = Format(read_xmlbif, write_xmlbif)
+_XMLBIF = Format(read_xmlbif, write_xmlbif, normalises=True)
 
 NETWORKS: dict[str, Format[BayesianNetwork]] = {
-    ".bif": Format(read_bif, write_bif),
+    ".bif": Format(read_bif, write_bif, normalises=True),
     ".xmlbif": _XMLBIF,
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
-    ".net": Format(read_net, write_net),
+    ".net": Format(read_net, write_net, normalises=True),
 }
 """Formats of Bayesian networks by the suffix of the file."""
 
@@ -42,7 +43,7 @@ FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS
 
 
 @checked_arguments()
-def read_model(path: str | os.PathLike[str]) -> Model:
+def read_model(path: str | os.PathLike[str], *, normalise: bool = False) -> Model:
     """Read a model in the format of the suffix; ``.gz`` may follow.
 
     Parameters
@@ -50,13 +51,16 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     path
         The file: a network (as for :func:`read_network`), a decision graph (``.pdg.json``) or a
         naive Bayes model (``.nb.json``); or the name of a bundled network.
+    normalise
+        Divide each row of a network's tables by its sum, as for :func:`read_network`.
 
     Raises
     ------
     FormatError
         When the file does not follow its format.
     OptionError
-        When the suffix names no model format, or there is no such file.
+        When the suffix names no model format, there is no such file, or ``normalise`` is wanted of
+        another model than a network.
 
     Examples
     --------
@@ -71,12 +75,12 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         f" ({_of(NAIVE_BAYES)})"
     )
     with expecting(file, "a model", FORMATS):
-        model: Model = format_of(file, FORMATS, expected).read(file)
+        model: Model = _read(file, format_of(file, FORMATS, expected), normalise=normalise)
     return model
 
 
 @checked_arguments()
-def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
+def read_network(path: str | os.PathLike[str], *, normalise: bool = False) -> BayesianNetwork:
     """Read a network in the format of the suffix; ``.gz`` may follow.
 
     Parameters
@@ -84,11 +88,15 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     path
         The file: ``.bif``, ``.xmlbif`` (also ``.bifxml``, ``.xml``) or ``.net``; or the name of a
         bundled network.
+    normalise
+        Divide each row of probabilities by its sum, so that a file may hold counts or percentages.
+        Otherwise rows must sum to one: within 1e-6 they are kept as written, and within 0.001, as
+        programs round them, they are divided by their sum. Entries down to -1e-6 are zero.
 
     Raises
     ------
     FormatError
-        When the file does not follow its format.
+        When the file does not follow its format; says what it is, if that is recognised.
     OptionError
         When the suffix names no format of networks, or the file cannot be read.
 
@@ -100,7 +108,18 @@ def read_network(path: str | os.PathLike[str]) -> BayesianNetwork:
     """
     file = locate(path, ".bif")
     with expecting(file, "a network", NETWORKS):
-        return format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})").read(file)
+        network_format = format_of(file, NETWORKS, f"a network ({_of(NETWORKS)})")
+        return _read(file, network_format, normalise=normalise)
+
+
+def _read(file: Path, file_format: Format[C], *, normalise: bool) -> C:
+    """Read a file, its rows of probabilities divided by their sums if that is wanted."""
+    if not normalise:
+        return file_format.read(file)
+    if not file_format.normalises:
+        option = as_written("normalise", True)
+        raise OptionError(f"{file}: {option} is for networks, and this is none; leave it out")
+    return file_format.read(file, normalise=True)
 
 
 @checked_arguments()

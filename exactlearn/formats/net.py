@@ -6,10 +6,11 @@
     node smoke { states = ( "yes" "no" ); }
     potential ( lung | smoke ) { data = (( 0.1 0.9 )( 0.01 0.99 )); }
 
-Comments are ``%``, ``//`` (GeNIe's) and ``/* */``. Data count through the states of the variable
-fastest and through those of the first parent slowest; their inner brackets say nothing more. Names
-of nodes are letters, digits and underscores, those of states strings. Continuous nodes, decisions,
-utilities, functions and classes are refused, other attributes dropped.
+Comments are ``%``, ``//`` (GeNIe's) and ``/* */``; keywords may be in any case. Data count through
+the states of the variable fastest and through those of the first parent slowest; their inner
+brackets say nothing more. Names of nodes are letters, digits and underscores, those of states
+strings. Continuous nodes, decisions, utilities, functions and classes are refused, other attributes
+dropped, models of tables (``model_data``) among them: ``data`` hold what these compute.
 """
 
 import re
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.formats._interchange import Declarations, Grammar, Tokens, Words, unquoted
+from exactlearn.formats._declarations import Declarations
+from exactlearn.formats._interchange import Grammar, Tokens, Words, unquoted
 
 _KEYWORDS = (
     "net|class|node|discrete|continuous|decision|utility|function|potential|data|normal|states|"
@@ -34,8 +36,15 @@ _WORDS = Words(_NAME, _STATE)
 _GRAMMAR = Grammar("{}()=;", comment="%")
 
 
-def read_net(path: Path) -> BayesianNetwork:
+def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
     """Read a network.
+
+    Parameters
+    ----------
+    path
+        The file.
+    normalise
+        Divide each row of probabilities by its sum.
 
     Raises
     ------
@@ -46,19 +55,31 @@ def read_net(path: Path) -> BayesianNetwork:
         When the file cannot be read.
     """
     tokens = Tokens(read_text(path), path, _GRAMMAR)
-    declared = Declarations(path, tokens.error)
-    while word := tokens.next:
+    declared = Declarations(path, normalise=normalise)
+    while word := tokens.next.lower():
         tokens.at += 1
+        fault = tokens.fault_at(tokens.at - 1)
         if word == "net":
             _attributes(tokens)
         elif word == "node":
-            name, found = tokens.take_name("a name"), _attributes(tokens)
-            properties = {key: value[0] for key, value in found.items()}
-            declared.add(name, found.get("states", []), properties)
+            name = tokens.take_name("a name")
+            attributes = _attributes(tokens)
+            states = attributes.get("states", [])
+            if not states:
+                raise fault(
+                    f"expected the states of node {name!r}, found none: add them between its "
+                    'braces, as in states = ("no" "yes");'
+                )
+            properties = {key: "".join(values[:1]) for key, values in attributes.items()}
+            declared.add(name, states, properties, fault)
         elif word == "potential":
             tokens.take("(")
-            name, *parents = _values(tokens, ")")
-            declared.add_table(name, parents, _attributes(tokens).get("data", []))
+            start = tokens.at
+            family = _values(tokens, ")")
+            if not family:
+                raise tokens.expected("a name", start)
+            numbers = _attributes(tokens).get("data", [])
+            declared.add_table(family[0], family[1:], numbers, fault)
         elif word != "discrete":
             hint = "; only networks of discrete nodes are read"
             raise tokens.expected("'net', 'node' or 'potential'", tokens.at - 1, hint)
@@ -89,22 +110,20 @@ def write_net(network: BayesianNetwork, path: Path) -> None:
 def _attributes(tokens: Tokens) -> dict[str, list[str]]:
     """Read ``{ key = values ; ... }``."""
     tokens.take("{")
-    found = {}
+    attributes = {}
     while tokens.next != "}":
         key = tokens.take_name("an attribute or '}'")
         tokens.take("=")
-        found[key] = _values(tokens, ";")
-    tokens.at += 1
-    return found
+        if tokens.next == ";":
+            raise tokens.expected("a value", tokens.at)
+        attributes[key.lower()] = _values(tokens, ";")
+    tokens.take("}")
+    return attributes
 
 
 def _values(tokens: Tokens, end: str) -> list[str]:
     """Go past the next mark that is the end; return the words before it."""
-    start = tokens.at
-    words = [unquoted(word) for word in tokens.take_until(end) if word not in "()"]
-    if not words:
-        raise tokens.expected("a name", start)
-    return words
+    return [unquoted(word) for word in tokens.take_until(end) if word not in "()"]
 
 
 def _bracketed(table: NDArray[np.float64]) -> str:

@@ -247,4 +247,6 @@ def test_a_format_of_networks_is_one_entry(tmp_path, monkeypatch):
     write_model(network, tmp_path / "a.new")
     (tmp_path / "a.new").touch()
     assert read_model(tmp_path / "a.new") is network
+    with pytest.raises(OptionError, match=r"normalise=True is for networks"):
+        read_model(tmp_path / "a.new", normalise=True)
     assert written == [(network, tmp_path / "a.new")]

@@ -145,7 +145,7 @@ def test_files_by_hand_are_read(suffix, tmp_path):
         (".xmlbif", "position = (1, 2)", "exactlearn_states = x", "expected 2 different names"),
         (".xmlbif", "position = (1, 2)", "exactlearn_name = %ff", "expected 1 different names"),
         (".net", "discrete node", "continuous node", "line 4, .* found 'continuous'; only"),
-        (".net", "= (0.25 0.75);", "= ;", "line 8, .*expected a name, found ';'"),
+        (".net", "= (0.25 0.75);", "= ;", "line 8, .*expected a value, found ';'"),
         (".net", "(0.25 0.75);", "(0.25 0.75)", "expected"),
         (".net", "data = (0.25 0.75);", "", "'a': expected 2 probabilities, .* found 0"),
         (".net", "potential (a)", "potential (z)", "variable 'z' is not declared"),
