@@ -106,6 +106,9 @@ def augment(
 
     Raises
     ------
+    DataError
+        When no row has weight; when an incomplete row has a whole weight above 1, the score is not
+        convex, and the method is exact: the rows that it stands for may be completed differently.
     OptionError
         When a method or an option is unknown, or the start does not match the missing cells.
     TooLargeError

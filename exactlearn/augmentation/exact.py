@@ -26,9 +26,9 @@ from exactlearn.augmentation.solutions import (
     Solution,
     SolutionPool,
 )
-from exactlearn.augmentation.task import Task, merge_rows
+from exactlearn.augmentation.task import Task, merge_rows, undecided_rows
 from exactlearn.data.dataset import DatasetLike, require_weight
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import ScoreLike, size_penalty
 from exactlearn.solvers import solve
@@ -70,6 +70,8 @@ def augment_gadget(task: Task, incumbent: Incumbent) -> Augmentation:
     ------
     TooLargeError
         When there are too many completions to enumerate.
+    DataError
+        When an incomplete row stands for several, and the score is not convex.
     """
     enumerable_families(task.dataset, task.rules)
     return _run(task, incumbent, "gadget", _solve_gadget)
@@ -107,6 +109,13 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
     """Find a bound that costs little, a good solution in a share of the time limit, then search."""
     if task.dataset.is_complete:
         return replace(augment_mode(task, incumbent), method=method)
+    for row in undecided_rows(task.dataset, task.score)[:1].tolist():
+        raise DataError(
+            f"{task.dataset.row_place(row)} has the weight {task.dataset.row_weights[row]:g}, and "
+            f"the score {task.score.name!r} is not convex: the rows that it stands for may have "
+            "different best completions; write the rows out (Dataset.written_out()), or use the "
+            "method 't-local', which proves nothing of them"
+        )
     if properties(task.score, task.domain).falls:
         rows, states = float(task.dataset.row_weights.sum()), task.dataset.cardinalities.tolist()
         penalties = [size_penalty(task.score, r, 1.0, rows) for r in states]
@@ -224,7 +233,8 @@ def best_solutions(
 
     The search is that of the method ``branching``, closing only what cannot score more than the
     k-th best solution, and listing the best networks of each completion that is left. Rows with
-    missing cells are not merged: what is merged loses no optimum, but solutions below it.
+    missing cells are not merged: what is merged loses no optimum, but solutions below it. So a row
+    with a weight is completed as one row.
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ from exactlearn.augmentation.task import (
     heuristic_network,
     mode_completion,
     starting_completions,
+    undecided_rows,
 )
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_search import Budget
@@ -76,11 +77,14 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
         message = f"{incumbent.ending} before t-local optimality was proven"
         return Augmentation.of(incumbent, incumbent.status, "t-local", t=t, message=message)
     status: AugmentationStatus = "t-local"
+    message = ""
     if not is_tabulated(task):
         status = "heuristic"
+        message = LOCAL_IN_THE_GRAPH
+    elif len(undecided_rows(task.dataset, task.score)):
+        message = "rows of weight above 1 are completed as one: those they stand for may score more"
     elif t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
-    message = LOCAL_IN_THE_GRAPH if status == "heuristic" else ""
     result = Augmentation.of(incumbent, status, "t-local", t=t, message=message)
     # of several solutions with this score, the one that is proven to be locally optimal
     return replace(result, parents=best.parents, values=best.values, score=best.score)

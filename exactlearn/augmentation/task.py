@@ -24,7 +24,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.properties import Domain
+from exactlearn.scoring.properties import Domain, is_convex
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
@@ -149,6 +149,21 @@ class Task:
         if result.status == "infeasible":
             raise InfeasibleError(result.message or "no network satisfies the constraints")
         return result
+
+
+def undecided_rows(dataset: Dataset, score: Score) -> NDArray[np.int64]:
+    """Return the incomplete rows that stand for several whose best completions may differ.
+
+    Rows stand for several where all weights are whole numbers. Equal rows have a common best
+    completion where the score is convex (theorem *Row classes*, docs/theory/augmentation.md).
+    """
+    weights = dataset.row_weights
+    if (weights % 1 != 0).any():
+        return np.zeros(0, np.int64)
+    several = np.flatnonzero(~dataset.complete_rows & (weights > 1))
+    if len(several) and is_convex(score, Domain.of(dataset.cardinalities, weights)):
+        return several[:0]
+    return several
 
 
 def merge_rows(dataset: Dataset, *, incomplete: bool) -> tuple[Dataset, NDArray[np.int64]]:

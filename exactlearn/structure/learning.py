@@ -21,6 +21,7 @@ from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
+from exactlearn.augmentation.task import undecided_rows
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -493,7 +494,7 @@ def _augmented(
     domain = Domain.of(dataset.cardinalities, dataset.row_weights)
     if cells > MOST_PROVEN_CELLS or n_families(n, most) > MAX_FAMILIES:
         method, why = "t-local", "too many for a proof"
-    elif not properties(scoring.score, domain).rises:
+    elif not properties(scoring.score, domain).rises or len(undecided_rows(dataset, scoring.score)):
         method, why = "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
     else:
         method, why = "branching", "few enough for a proof"

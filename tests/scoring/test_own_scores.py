@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn import Score, augment, candidate_parent_sets, solve
+from exactlearn import Score, augment, candidate_parent_sets, learn, solve
 from exactlearn.augmentation import FamilyRules
-from exactlearn.errors import OptionError
+from exactlearn.data.blocks import merge_rows
+from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.properties import Domain, is_convex, properties
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
@@ -106,6 +107,38 @@ def test_weighted_rows_are_augmented(score):
     found = augment(data, score, method="t-local", t=4)
     best = max(best_per_completion(data, score, FamilyRules(3)).values())
     assert found.score == pytest.approx(best, rel=1e-9, abs=1e-9)
+
+
+class Root(Score):
+    """Equal rows score more apart: the score is concave."""
+
+    name = "root"
+
+    def cell(self, counts, r, q):
+        return np.sqrt(counts)
+
+    def configuration(self, counts, r, q):
+        return np.zeros_like(counts)
+
+
+@pytest.mark.parametrize("method", ["exact", "gadget"])
+def test_rows_that_were_merged_are_not_called_optimal(method):
+    data = make([[0, -1]] * 3 + [[1, 0]] * 2 + [[0, 1]], (2, 2))
+    merged = merge_rows([data])
+    best = max(best_per_completion(data, Root(), FamilyRules(1)).values())
+    assert augment(data, Root(), method=method, max_parents=1).score == pytest.approx(best)
+    with pytest.raises(DataError, match=r"row 1 .*weight 3, and the score 'root' is not convex"):
+        augment(merged, Root(), method=method, max_parents=1)
+    again = augment(merged.written_out(), Root(), method=method, max_parents=1)
+    assert again.score == pytest.approx(best)
+    climbed = augment(merged, Root(), method="t-local", t=5, max_parents=1)
+    assert climbed.score < best - 0.01
+    assert climbed.status == "t-local"
+    assert "those they stand for may score more" in climbed.message
+    convex = augment(merged, BDeu(1), method=method, max_parents=1)
+    assert convex.score == pytest.approx(augment(data, BDeu(1), max_parents=1).score)
+    assert convex.status == "optimal"
+    assert learn(merged, score=Root(), missing="augment", max_parents=1).status == "t-local"
 
 
 def test_what_is_known_of_scores():
