@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -20,6 +20,7 @@ from exactlearn.commands import COMMANDS, line_of
 from exactlearn.errors import (
     ExactlearnError,
     ExitStatus,
+    OptionError,
     did_you_mean,
     parameters_written,
     shortened,
@@ -38,6 +39,8 @@ class LazyGroup(click.Group):
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv[1:]
         extra |= {"standalone_mode": False, "obj": tuple(words)}  # records hold the words
         read: Callable[[], Any] = partial(super().main, *args, **extra)
+        if sys.stdout is None and "--json" in words:
+            read = _refuse_closed_output
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
@@ -153,6 +156,13 @@ def _status_of(error: BaseException, debug: bool) -> int:
     message, status = _message(error)
     click.echo(f"Error: {shortened(message)}", err=True)
     return status
+
+
+def _refuse_closed_output() -> NoReturn:
+    """Refuse, before any work, to print where nobody can read."""
+    raise OptionError(
+        "--json: standard output is closed; open it, or write the record with '-o FILE.json'"
+    )
 
 
 def _open_streams() -> None:

@@ -38,11 +38,14 @@ class Compilations:
         Called with :data:`NOTE` when the first compilation begins.
     running
         Compilations that have begun and not ended, one inside the other.
+    remark
+        The end of the message: where compiled kernels cannot be kept.
     """
 
     started: int = 0
     announce: Callable[[str], None] = announce
     running: int = 0
+    remark: str = ""
     _since: float = 0.0
     _seconds: float = 0.0
 
@@ -53,7 +56,7 @@ class Compilations:
             self._since = monotonic()
         self.running += 1
         if self.started == 1:
-            self.announce(NOTE)
+            self.announce(NOTE + self.remark)
 
     def end(self) -> None:
         """End the compilation that began last."""

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -327,6 +328,22 @@ def _write(target: Path, data: bytes) -> None:
     finally:
         temporary.unlink(missing_ok=True)
         UNFINISHED.discard(temporary)
+
+
+def temporary_folder() -> Path:
+    """Return the folder of temporary files.
+
+    Raises
+    ------
+    OptionError
+        When there is none that can be written.
+    """
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise OptionError(
+            f"{error.strerror}: set the environment variable TMPDIR to a folder that can be written"
+        ) from error
 
 
 def read_json(path: Path) -> Any:

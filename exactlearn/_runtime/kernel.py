@@ -16,9 +16,11 @@ bits, while its arguments are small and it has not taken long so far. How long a
 estimated from those before, by the square of the arguments' size (benchmarks/ablation.md).
 """
 
+import atexit
 import inspect
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -43,6 +45,7 @@ from numpy.typing import NDArray
 from exactlearn import __version__
 from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import interrupts_deferred
+from exactlearn._runtime.files import temporary_folder
 
 if sys.platform != "win32":
     import fcntl
@@ -245,23 +248,63 @@ def _fields(annotation: Any) -> str:
 def cache_folder() -> Path:
     """Return the folder of the kernels: the user's, for this version; old ones leave in 90 days.
 
-    ``NUMBA_CACHE_DIR`` names another one. Where none can be written, it is a temporary one.
+    ``NUMBA_CACHE_DIR`` names another one, which may hold kernels and be read-only. Where the user's
+    cannot be written, it is one among the temporary files, which later processes find again.
+
+    Raises
+    ------
+    OptionError
+        When no folder can be written.
     """
     if named := cast(Any, numba.config).CACHE_DIR:
-        return Path(named) / "exactlearn"
+        folder = Path(named) / "exactlearn"
+        if not _can_hold_files(folder):
+            COMPILATIONS.remark = (
+                f". They cannot be kept in NUMBA_CACHE_DIR, {named}, and every process compiles "
+                "them anew: name a folder that can be written"
+            )
+        return folder
     base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     caches = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
     folder = caches / f"{__version__}-numba{numba.__version__}"
+    is_new = not os.path.isdir(folder)
+    if not _can_hold_files(folder):
+        return _temporary_cache(folder.name)
+    if is_new:
+        for old in caches.iterdir():
+            if old.stat().st_mtime < time() - 90 * 24 * 3600:  # its last kernel's
+                shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def _can_hold_files(folder: Path) -> bool:
+    """Return whether a folder can be written, which is made."""
     try:
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            for old in caches.iterdir():
-                if old.stat().st_mtime < time() - 90 * 24 * 3600:  # its last kernel's
-                    shutil.rmtree(old, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return folder
+            return True
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="exactlearn-"))
+        return False
+
+
+def _temporary_cache(name: str) -> Path:
+    """Return a folder among the temporary files that this user alone can write.
+
+    Kernels are read by unpickling them: a folder of another user's is not taken, but a new one that
+    leaves with the process.
+    """
+    parent = temporary_folder()
+    if sys.platform != "win32":
+        own = parent / f"exactlearn-{os.getuid()}"
+        with suppress(OSError):
+            own.mkdir(mode=0o700, exist_ok=True)
+            status = own.lstat()
+            is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
+            if is_private and status.st_uid == os.getuid() and _can_hold_files(own / name):
+                return own / name
+    folder = Path(tempfile.mkdtemp(prefix="exactlearn-", dir=parent))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class _Folder(_CacheLocator):

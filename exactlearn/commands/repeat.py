@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from exactlearn import __version__
-from exactlearn._runtime.files import read_json, strict
+from exactlearn._runtime.files import read_json, strict, temporary_folder
 from exactlearn.commands import COMMANDS, body_of, options_of, provenance
 from exactlearn.commands.declarations import Run
 from exactlearn.commands.declare import About, Declared
@@ -37,7 +37,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     name, options = made.name, made.declared
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
-    with TemporaryDirectory() as scratch:
+    with TemporaryDirectory(dir=temporary_folder()) as scratch:
 
         def placed(name: str, about: About) -> str:
             return str(Path(scratch) / Path(name).name) if about.writes else name

@@ -38,7 +38,13 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.files import atomic_write, read_json, read_lines, suffix_of
+from exactlearn._runtime.files import (
+    atomic_write,
+    read_json,
+    read_lines,
+    suffix_of,
+    temporary_folder,
+)
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.content import CERTIFICATE, SCORES, expecting
@@ -153,7 +159,7 @@ def _write_program(problem: Problem, path: Path) -> None:
     for (parent, child), candidates in with_arc.items():
         model.addCons(positions[parent] - positions[child] + n * quicksum(candidates) <= n - 1)
     model.setMaximize()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=temporary_folder()) as folder:
         written = Path(folder) / f"program{suffix_of(path)}"
         model.writeProblem(str(written), verbose=False)
         atomic_write(path, written.read_bytes())

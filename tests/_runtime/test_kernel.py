@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 import exactlearn
 from exactlearn._runtime import kernel as runtime
 from exactlearn._runtime.kernel import _Kernel, _only_process, in_place_kernel, kernel, overwrite
+from exactlearn.errors import OptionError
 
 INNER = (
     "from exactlearn._runtime.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
@@ -119,6 +121,40 @@ def test_kernels_lie_among_the_files_of_the_user(two_files):
     version = f"{exactlearn.__version__}-numba{numba.__version__}"
     assert {folder.name for folder in caches.iterdir()} == {"other", version}
     assert not list(Path(exactlearn.__file__).parent.rglob("*.nb[ic]"))
+
+
+@pytest.fixture
+def no_home(two_files, monkeypatch):
+    """Return the folder of temporary files, where that of the user cannot be made."""
+    (two_files / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(two_files / "file"))
+    temporary = two_files / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    return temporary
+
+
+def test_kernels_lie_among_temporary_files_where_the_user_has_no_folder(two_files, no_home):
+    assert run(two_files) == "False 20 True"
+    assert run(two_files) == "True 20 True"
+    (folder,) = no_home.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_kernels_of_another_user_are_not_read(two_files, no_home):
+    assert run(two_files) == "False 20 True"
+    (folder,) = no_home.iterdir()
+    folder.chmod(0o777)
+    for _ in range(2):
+        assert run(two_files) == "False 20 True"
+        assert [*no_home.iterdir()] == [folder]
+
+
+def test_the_variable_is_named_where_no_folder_can_be_written(no_home, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(no_home / "none")])
+    with pytest.raises(OptionError, match="set the environment variable TMPDIR"):
+        runtime.cache_folder.__wrapped__()
 
 
 def test_a_kernel_may_call_itself(tmp_path):

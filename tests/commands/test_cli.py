@@ -263,6 +263,13 @@ class TestStreams:
         assert wrote.startswith("Wrote")
         assert warm.stderr.splitlines() == [wrote]
 
+    def test_one_line_says_that_kernels_cannot_be_kept(self, tmp_path):
+        (tmp_path / "file").touch()
+        words = ("-m", "exactlearn", "simulate", "asia", "--rows", "13000", "-o", "rows.csv")
+        cold = alone(*words, cwd=tmp_path, NUMBA_CACHE_DIR=tmp_path / "file")
+        first, _ = cold.stderr.splitlines()
+        assert f"cannot be kept in NUMBA_CACHE_DIR, {tmp_path / 'file'}" in first
+
     def test_a_closed_pipe_is_no_traceback(self):
         with started("instances", "--json") as pipe:
             pipe.stdout.close()
@@ -277,6 +284,12 @@ class TestStreams:
             ("--help >/dev/full", 2, "Error: standard output: No space left on device\n"),
             ("--help | true", 141, ""),
             ("instances >&- <&-", 0, ""),
+            (
+                "solve asia-mnar --json >&-",
+                2,
+                "Error: --json: standard output is closed; open it, or write the record with "
+                "'-o FILE.json'\n",
+            ),
             ("nocommand 2>&-", 2, ""),
             ("nocommand 2>/dev/full", 2, ""),
         ],
