@@ -14,6 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
+from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.arguments import check_fields
+from exactlearn._runtime.number_arguments import SIZE
 from exactlearn._runtime.variable_arguments import Names, variable_index
 from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import active_trail, ancestors, children, directed_path
@@ -191,8 +194,7 @@ class MaxParents(Constraint):
 
     def __post_init__(self) -> None:
         """Refuse a negative number."""
-        if self.most < 0:
-            raise OptionError(f"a variable has at least 0 parents, not at most {self.most}")
+        check_fields(self, most=SIZE)
 
     @property
     def variables(self) -> tuple[int, ...]:
@@ -374,7 +376,14 @@ def constraints_by_index(
     >>> constraints_by_index([RequiredAncestor("a", "b")], "constraints", ["a", "b"])
     (RequiredAncestor(ancestor=0, descendant=1),)
     """
-    return _renamed(constraints, lambda v: variable_index(v, name, names))
+    instead = "pass [MaxParents('smoke', 1)], say"
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        raise refusal(name, "a list of constraints", constraints, instead)
+    listed = list(constraints)
+    for constraint in listed:
+        if not isinstance(constraint, Constraint):
+            raise refusal(name, "constraints", constraint, instead)
+    return _renamed(listed, lambda v: variable_index(v, name, names))
 
 
 def constraints_by_name(

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import combinations
-from math import inf, isfinite, log
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,10 +173,6 @@ def enumerate_networks(
 def _check(k: int | None, factor: float | None, solver: str) -> None:
     if k is None and factor is None:
         raise OptionError("say how many networks are wanted (k), or within which factor (factor)")
-    if k is not None and k < 1:
-        raise OptionError(f"k must be at least 1, not {k!r}")
-    if factor is not None and not (isfinite(factor) and factor >= 1):
-        raise OptionError(f"factor must be a finite number of at least 1, not {factor!r}")
     if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
         raise OptionError(
             f"the best networks cannot be distinguished from others by {solver!r}, which proves "

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.argument_kinds import instance_of, refusal
-from exactlearn._runtime.arguments import checked_arguments, register
+from exactlearn._runtime.argument_kinds import as_names, instance_of, refusal
+from exactlearn._runtime.arguments import checked_arguments, named, register
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.variable_arguments import ArcsLike, parent_set
 from exactlearn.errors import InfeasibleError, OptionError
@@ -33,6 +33,22 @@ Arc = tuple[int, int]
 
 Requirement = tuple[str, Arc | Constraint]
 """One constraint: its kind (``required``, ``forbidden``, ``constraint``), and what it is about."""
+
+
+def _as_name_list(value: Any, name: str) -> list[str]:
+    """Return a list of names; of a text, each of its letters is one."""
+    return as_names(list(value) if isinstance(value, str) else value, name)
+
+
+def _as_tables(value: Any, name: str) -> list[Any]:
+    """Return a mapping of parent set to score for each variable."""
+    is_list = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    tables = list(value) if is_list else [value]
+    for table in tables:
+        if not is_list or not isinstance(table, Mapping):
+            expected = "a mapping of parent sets to scores for each variable"
+            raise refusal(name, expected, table, "pass [{(): -2.0, (1,): -1.0}, {(): -3.0}], say")
+    return tables
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -306,7 +322,9 @@ class Problem(
         )
 
     @classmethod
-    @checked_arguments()
+    @checked_arguments(
+        candidates=_as_tables, constraints=named(constraints_by_index), names=_as_name_list
+    )
     def from_candidates(
         cls,
         names: Sequence[str],
@@ -342,7 +360,7 @@ class Problem(
             members=np.array([p for parents in sets for p in parents], np.int32),
             required=frozenset(required),
             forbidden=frozenset(forbidden),
-            constraints=constraints_by_index(constraints, "constraints", names),
+            constraints=tuple(constraints),
         )
 
     def require_feasible(self) -> None:

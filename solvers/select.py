@@ -1,16 +1,18 @@
 """The one way to solve a problem: checks, pieces, incumbent, solver, check of the answer."""
 
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from exactlearn._runtime.argument_kinds import as_text, instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
+from exactlearn._runtime.variable_arguments import parents_by_index
+from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graphs.dag import topological_order
 
 from .candidate_table import Parents
@@ -31,7 +33,18 @@ SOLVERS = ("auto", *COMPONENT_SOLVERS)
 Start = Result | Sequence[Sequence[int]]
 
 
-@checked_arguments()
+def _as_start(value: Any, name: str) -> Any:
+    """Return a start as it is, or refuse what is neither a result nor parents by index."""
+    if isinstance(value, Result):
+        return value
+    return parents_by_index(value, name, None)
+
+
+@checked_arguments(
+    parameters=instance_of(SolverParameters, "SolverParameters", "leave them out"),
+    scores=as_text,
+    start=_as_start,
+)
 def solve(
     problem: Problem,
     *,
@@ -192,15 +205,6 @@ def _check_options(
     seed: int,
     certify: bool,
 ) -> None:
-    known = ("auto", *COMPONENT_SOLVERS)
-    if solver not in known:
-        raise OptionError(f"there is no solver {solver!r}{did_you_mean(solver, known)}")
-    if time_limit is not None and not time_limit >= 0:
-        raise OptionError(f"time_limit must be seconds of at least 0, not {time_limit!r}")
-    if not (isfinite(gap) and gap >= 0):
-        raise OptionError(f"gap must be a finite number of at least 0, not {gap!r}")
-    if seed < 0:
-        raise OptionError(f"seed must be at least 0, not {seed!r}")
     if certify and problem.overall_constraints:
         raise OptionError(
             "a certificate covers parent sets and their arcs only, no constraints on the whole "

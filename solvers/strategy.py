@@ -11,11 +11,13 @@ must return is written in :mod:`exactlearn.solvers.component_solver`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import one_of
+from exactlearn._runtime.arguments import register
 from exactlearn._runtime.checkpoint import Checkpoint
 
 from . import arborescence, dynamic, order_graph, ordering
@@ -90,6 +92,14 @@ SPECIAL_SOLVERS: dict[str, ComponentSolver] = {
     ),
 }
 """The solvers of components of a special form, which nobody names."""
+
+
+def _as_solver(value: Any, name: str) -> Any:
+    """Return the name of a solver, or ``auto``; solvers may be registered later."""
+    return one_of(("auto", *COMPONENT_SOLVERS))(value, name)
+
+
+register(solver=_as_solver)
 
 SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""

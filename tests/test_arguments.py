@@ -124,7 +124,10 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
             "expected a Problem, found an object of type Dataset; .*candidate_parent",
         ),
         (lambda: el.fit_complete(TABLE, None), "'parents': .* found None; pass the .parents of"),
-        (lambda: el.read_network(None), "'path': expected the path of a file, found None"),
+        (
+            lambda: el.read_network(None),
+            "'path': expected the path of a file or a folder, found None",
+        ),
         (lambda: el.hide(COMPLETE, "mcar:1", 1), r"'rng': .* default_rng\(seed\)"),
         (lambda: el.hide(COMPLETE, None, 1), "'spec': expected a specification"),
         (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
@@ -159,9 +162,15 @@ def test_a_row_of_a_frame_is_evidence_and_its_missing_cells_are_none(missing):
 TWENTY_ROWS = pd.DataFrame({"a": [0, 1, 0, 1] * 5, "b": [0, 1, 1, 1] * 5})
 
 WRONG_ARGUMENTS = {
-    "negative time": (lambda: el.learn(TWENTY_ROWS, time_limit=-1), "time_limit is -1"),
+    "negative time": (
+        lambda: el.learn(TWENTY_ROWS, time_limit=-1),
+        "'time_limit': expected a number from 0, found -1",
+    ),
     "unknown ess": (lambda: el.learn(TWENTY_ROWS, ess="autp"), "'auto'.*'autp'"),
-    "no process": (lambda: el.bootstrap(TWENTY_ROWS, 2, jobs=0), "jobs is 0"),
+    "no process": (
+        lambda: el.bootstrap(TWENTY_ROWS, 2, jobs=0),
+        "'jobs': expected a whole number from 1, found 0",
+    ),
     "no cluster": (lambda: el.learn(TWENTY_ROWS, cluster=2), "'local:2'"),
     "page of a frame": (
         lambda: el.report(TWENTY_ROWS, "page.html"),

@@ -4,14 +4,12 @@ Each check takes an argument and the name of its parameter, and returns the argu
 want it, or raises an error that says what to pass instead.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from numbers import Real
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from exactlearn.errors import ArgumentError, OptionError
+from exactlearn.errors import ArgumentError, OptionError, as_written, did_you_mean
 
 PlainCheck = Callable[[Any, str], Any]
 """Returns an argument, given the name of its parameter, as the function wants it."""
@@ -38,17 +36,17 @@ def as_names(value: Any, name: str = "names", kinds: Any = str) -> list[Any]:
     listed = isinstance(value, Iterable) and not isinstance(value, str)
     labels = list(value) if listed else [value]
     for label in labels:
-        if not isinstance(label, kinds):
+        if not isinstance(label, kinds) or isinstance(label, bool):
             raise refusal(name, "a name or a list of names", label, "pass strings")
     return labels
 
 
-as_labels = partial(as_names, kinds=(str, int, np.integer))
+as_labels = partial(as_names, kinds=(str, Integral))
 """Returns a list of names or integers, for :func:`names_of`."""
 
 
-def refusal(name: str, expected: str, value: object, instead: str) -> ArgumentError:
-    """Return the error for an argument of the wrong kind."""
+def refusal(name: str, expected: str, value: object, instead: str = "") -> ArgumentError:
+    """Return the error for an argument of the wrong kind, with what to pass instead."""
     kind = type(value).__name__
     found = f"an object of type {kind}"
     if isinstance(value, type):
@@ -57,7 +55,9 @@ def refusal(name: str, expected: str, value: object, instead: str) -> ArgumentEr
         found = "None"
     elif isinstance(value, str | int | float):
         found = f"{str(value)[:40]!r}, of type {kind}"
-    return ArgumentError(f"argument {name!r}: expected {expected}, found {found}; {instead}")
+    advice = f"; {instead}" if instead else ""
+    place = f"argument {as_written(name)!r}"
+    return ArgumentError(f"{place}: expected {expected}, found {found}{advice}")
 
 
 def as_states(value: Any, name: str = "states") -> Any:
@@ -112,44 +112,51 @@ def instance_of(
     return check
 
 
-def number_from(least: float, instead: str) -> PlainCheck:
-    """Return a check of a number that is not less than one."""
+def as_flag(value: Any, name: str) -> bool:
+    """Return a truth value, of Python or of NumPy.
 
-    def check(value: Any, name: str) -> Any:
-        if as_number(value, name) < least:
-            raise OptionError(f"{name} is {value:g}: give {instead}")
-        return value
-
-    return check
-
-
-def number_or(word: str | None) -> PlainCheck:
-    """Return a check of an argument that is a number, or one word or nothing."""
-    number = instance_of(Real, f"a number or {word!r}", "pass 1.0, say")
-    return lambda value, name: (
-        value if type(value) is type(word) and value == word else number(value, name)
-    )
-
-
-def one_of(*words: str) -> PlainCheck:
-    """Return a check of an argument that is one of some words.
-
-    Examples
-    --------
-    >>> one_of("refuse", "missing")("missing", "unseen")
-    'missing'
+    Raises
+    ------
+    ArgumentError
+        When it is a number, a text or anything else that is only true or false in a condition.
     """
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise refusal(name, "True or False", value)
 
-    def check(value: Any, name: str) -> Any:
-        if value not in words:
-            raise OptionError(f"{name} is {value!r}: expected {' or '.join(map(repr, words))}")
+
+def one_of(choices: Collection[str]) -> PlainCheck:
+    """Return the check of a text that is one of some choices, such as the names of a registry."""
+
+    def check(value: Any, name: str) -> str:
+        if not isinstance(value, str):
+            raise refusal(name, f"one of {', '.join(map(repr, choices))}", value)
+        if value not in choices:
+            raise OptionError(f"there is no {name} {value!r}{did_you_mean(value, choices)}")
         return value
 
     return check
+
+
+def as_callback(value: Any, name: str) -> Any:
+    """Return a function that is called with events."""
+    if callable(value):
+        return value
+    raise refusal(name, "a function, or None", value)
+
+
+def all_of(check: PlainCheck) -> PlainCheck:
+    """Return the check of a list or an array each of whose entries passes a check."""
+
+    def check_all(values: Any, name: str) -> Any:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            check(values, name)  # says what is wrong with a single one
+            raise refusal(name, "a list", values, f"pass [{values}]")
+        return [check(value, name) for value in values]
+
+    return check_all
 
 
 as_text = instance_of(str, "a text", "pass a string")
 
 as_name = instance_of(str, "the name of a variable", "pass a string")
-
-as_number = instance_of(Real, "a number", "pass an int or a float")

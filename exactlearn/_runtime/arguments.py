@@ -9,6 +9,7 @@ raises an error that says what to pass instead. The checks themselves stand in
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -16,20 +17,18 @@ import numpy as np
 
 from exactlearn._runtime.argument_kinds import (
     PlainCheck,
+    all_of,
+    as_callback,
+    as_flag,
     as_labels,
     as_name,
     as_names,
-    as_number,
     as_rules,
     as_states,
     as_text,
     instance_of,
-    number_from,
-    number_or,
 )
-from exactlearn._runtime.argument_kinds import (
-    one_of as one_of,
-)
+from exactlearn._runtime.number_arguments import NUMBERS
 from exactlearn._runtime.variable_arguments import (
     Names,
     arcs_by_index,
@@ -108,6 +107,7 @@ def checked_arguments(
         known = {**CHECKS, **special}
         mine = [(p, known[name]) for name, p in signature.parameters.items() if name in known]
         due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
+        keywords = [n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -122,6 +122,8 @@ def checked_arguments(
                 return function(*args, **kwargs)  # which says better what is wrong
             bound.apply_defaults()
             given = bound.arguments
+            for name in keywords:  # the options of a function that is called inside
+                given[name] = {key: _checked(key, value) for key, value in given[name].items()}
             for stage in range(3):
                 given |= {
                     p.name: c.check(given[p.name], p.name, *c.context(given))
@@ -133,6 +135,39 @@ def checked_arguments(
         return call
 
     return decorate
+
+
+def check_fields(instance: Any, **special: PlainCheck) -> None:
+    """Let a data class have each of its fields as :data:`CHECKS` returns it, by the field's name.
+
+    Checks that need other arguments, such as the names of variables, are left to the functions
+    that take the instance.
+
+    Parameters
+    ----------
+    instance
+        The instance, in its ``__post_init__``.
+    special
+        Checks of its own. A value that is the field's default is not checked.
+
+    Raises
+    ------
+    ArgumentError, OptionError
+        When a field holds what it cannot.
+    """
+    checks = {**CHECKS, **special}
+    for field in fields(instance):
+        check, value = checks.get(field.name), getattr(instance, field.name)
+        if check is not None and not isinstance(check, Check) and value is not field.default:
+            object.__setattr__(instance, field.name, check(value, field.name))
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return an argument as :data:`CHECKS` returns it, where that needs no other argument."""
+    check = CHECKS.get(name)
+    if value is None or check is None or isinstance(check, Check):
+        return value
+    return check(value, name)
 
 
 class Named(Protocol):
@@ -186,18 +221,19 @@ def register(**checks: Check | PlainCheck) -> None:
     CHECKS.update(checks)
 
 
+_PATHS = "path folder checkpoint"
 _TEXTS = "method solver size cases separator"
-
 _NAMES = "targets variables first second given"
+_FLAGS = "certify classes header prune tidy"
+_CALLBACKS = "on_begin on_event on_iteration on_model on_progress"
 
-_NUMBERS = (
-    "t starts k seed draws rows smoothing gap tolerance size_weight factor least iterations bins "
-    "threads max_size steps rounds"
+as_path = instance_of(
+    (str, os.PathLike), "the path of a file or a folder", "pass a string or a Path"
 )
 
 CHECKS: dict[str, Check | PlainCheck] = {
+    **NUMBERS,
     "evidence": named(as_evidence),
-    "path": instance_of((str, os.PathLike), "the path of a file", "pass a string or a Path"),
     "rng": instance_of(np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"),
     "name": as_name,
     "parents": named(parents_by_index),
@@ -205,16 +241,15 @@ CHECKS: dict[str, Check | PlainCheck] = {
     "root": named(name_of),
     "required": named(arcs_by_index),
     "forbidden": named(arcs_by_index),
-    "max_parents": number_or(None),
-    "time_limit": number_from(0, "seconds, 0 or more, or None for no limit"),
-    "jobs": number_from(1, "1 process or more"),
-    "ess": number_or("auto"),
     "states": as_states,
     "discretise": as_rules,
     "drop": as_labels,
+    "size_weights": all_of(NUMBERS["size_weight"]),
     **dict.fromkeys(_NAMES.split(), named(names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),
-    **dict.fromkeys(_NUMBERS.split(), as_number),
+    **dict.fromkeys(_PATHS.split(), as_path),
+    **dict.fromkeys(_FLAGS.split(), as_flag),
+    **dict.fromkeys(_CALLBACKS.split(), as_callback),
 }
 """The checks of public functions by the names of their parameters.
 

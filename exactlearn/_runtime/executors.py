@@ -52,8 +52,6 @@ def n_threads(threads: int | None) -> int:
     if threads is None:
         available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         return _limit.get() or len(available) or os.cpu_count() or 1
-    if threads < 1:
-        raise OptionError(f"threads must be at least 1, found {threads}")
     return threads
 
 

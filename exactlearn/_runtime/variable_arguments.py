@@ -53,16 +53,29 @@ def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int],
     >>> arcs_by_index([("a", "b"), (1, 0)], "required", ["a", "b"])
     ((0, 1), (1, 0))
     """
+    arcs = []
+    for tail, head in as_arcs(value, name):
+        arcs.append((variable_index(tail, name, names), variable_index(head, name, names)))
+    return tuple(arcs)
+
+
+def as_arcs(value: Any, name: str) -> list[tuple[Any, Any]]:
+    """Return arcs as pairs of variables, of pairs or of a frame with an arc in each row.
+
+    Raises
+    ------
+    ArgumentError
+        When they are no pairs.
+    """
     expected, instead = "arcs as pairs of variables", "pass [('smoke', 'lung')] or [(0, 1)], say"
     if not isinstance(value, Iterable) or isinstance(value, str):
         raise refusal(name, expected, value, instead)
-    found = []
+    arcs = []
     for arc in value.itertuples(index=False) if hasattr(value, "itertuples") else value:
         if isinstance(arc, str) or not isinstance(arc, Collection) or len(arc) != 2:
             raise refusal(name, expected, arc, instead)
-        tail, head = (variable_index(end, name, names) for end in arc)
-        found.append((tail, head))
-    return tuple(found)
+        arcs.append(tuple(arc))
+    return arcs
 
 
 def variable_index(value: Any, name: str, names: Names) -> int:
@@ -87,12 +100,12 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     key, why = value, ""
     if names is None or not isinstance(value, str):
         try:
-            found = index(value)
+            found = _index(value)
         except TypeError:
             expected = "the name or the index of a variable" if names else "the index of a variable"
             raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
         if names is None:
-            return found
+            return _checked_index(found, name)
         if isinstance(value, Index) or not any(n.removeprefix("-").isdecimal() for n in names):
             if 0 <= found < len(names):
                 return Index(found)
@@ -104,6 +117,20 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     if key not in names:
         raise OptionError(f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}")
     return Index(list(names).index(key))
+
+
+def _checked_index(index_: int, name: str) -> int:
+    """Return the index of a variable whose graph has no names, or refuse a negative one."""
+    if index_ < 0:
+        raise OptionError(f"argument {name!r}: expected an index from 0, found {index_}")
+    return index_
+
+
+def _index(value: Any) -> int:
+    """Return a whole number that is no truth value as an int, or raise a :class:`TypeError`."""
+    if isinstance(value, bool):
+        raise TypeError
+    return index(value)
 
 
 def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:
@@ -231,6 +258,6 @@ def parent_set(family: Any, name: str, names: Names) -> tuple[int, ...]:
     """Return the parents of one variable, where an integer is always an index."""
     # That an index is one of a variable is for the function to check.
     return tuple(
-        variable_index(one, name, names) if isinstance(one, str) else index(one)
+        variable_index(one, name, names) if isinstance(one, str) else _index(one)
         for one in listed(family)
     )

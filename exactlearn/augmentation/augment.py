@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent
@@ -18,7 +19,7 @@ from exactlearn.augmentation.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import Problem
 
@@ -39,7 +40,7 @@ BDEU = BDeu()
 """The score that is maximised unless one is named."""
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(METHODS))
 def augment(
     dataset: DatasetLike,
     score: ScoreLike = BDEU,
@@ -126,8 +127,6 @@ def augment(
     >>> result.completed(table)
     Dataset(rows=20, variables=5)
     """
-    if method not in METHODS:
-        raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
     require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn._runtime.display import Displayed
@@ -28,7 +29,7 @@ from exactlearn.augmentation.solutions import (
 )
 from exactlearn.augmentation.task import Task, merge_rows, undecided_rows
 from exactlearn.data.dataset import DatasetLike, require_weight
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import ScoreLike, size_penalty
 from exactlearn.solvers import solve
@@ -212,7 +213,7 @@ class Ranking(Displayed, shown="status solutions seconds"):
     seconds: float
 
 
-@checked_arguments()
+@checked_arguments(distinct=one_of(("solutions", "completions")))
 def best_solutions(
     dataset: DatasetLike,
     score: ScoreLike,
@@ -267,13 +268,6 @@ def best_solutions(
     >>> [(round(solution.score, 3), solution.values.tolist()) for solution in ranked.solutions]
     [(-4.341, [1]), (-5.545, [0])]
     """
-    if k < 1:
-        raise OptionError(f"k must be at least 1, found {k}")
-    if distinct not in ("solutions", "completions"):
-        raise OptionError(
-            f"distinct must be 'solutions' or 'completions', found {distinct!r}"
-            f"{did_you_mean(distinct, ('solutions', 'completions'))}"
-        )
     require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
     task, spent = Task(dataset, score, rules, solver, seed, starts=starts), 0.0

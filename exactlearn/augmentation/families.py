@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import OptionError
+from exactlearn._runtime.number_arguments import MAX_WHOLE
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.incremental_tables import holders, set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
@@ -41,12 +41,14 @@ class FamilyRules:
 
     @classmethod
     def of(
-        cls, max_parents: int, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
+        cls, max_parents: int | None, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
     ) -> "FamilyRules":
-        """Build the rules from any iterables of arcs."""
-        if max_parents < 0:
-            raise OptionError(f"max_parents must be at least 0, found {max_parents}")
-        return cls(max_parents, frozenset(required), frozenset(forbidden))
+        """Build the rules from any iterables of arcs; ``None`` is no limit of the parents."""
+        return cls(
+            MAX_WHOLE if max_parents is None else max_parents,
+            frozenset(required),
+            frozenset(forbidden),
+        )
 
     def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which parent sets of a child, one a row padded with -1, the arcs permit."""

@@ -43,6 +43,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.number_arguments import NUMBERS
 from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, check_parents
 from exactlearn.data.counts import configurations
@@ -136,16 +137,15 @@ def checked_families(
 
 
 MIN_SMOOTHING = 1e-300
-MAX_SMOOTHING = 1e300
-"""Pseudo-counts other than 0 whose sums and quotients are floats."""
+"""Least pseudo-count other than 0 of which quotients are floats."""
 
 
 def check_smoothing(smoothing: float | None) -> None:
     """Raise an `OptionError` if a pseudo-count is not 0 and out of range."""
-    if smoothing and not MIN_SMOOTHING <= smoothing <= MAX_SMOOTHING:
+    if smoothing is not None and 0 < NUMBERS["smoothing"](smoothing, "smoothing") < MIN_SMOOTHING:
         raise OptionError(
-            f"smoothing is {smoothing}: give a finite number, 0 or more, from {MIN_SMOOTHING:g} to "
-            f"{MAX_SMOOTHING:g} if it is not 0"
+            f"argument 'smoothing': expected 0, or a number from {MIN_SMOOTHING:g}, "
+            f"found {smoothing}"
         )
 
 
@@ -293,8 +293,6 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
     DataError
         If there are fewer than two rows.
     """
-    if folds < 2:
-        raise OptionError(f"{folds} folds: give 2 or more")
     used = np.flatnonzero(weights > 0)
     own, repeated = weights[used], (weights[used] == np.floor(weights[used])).all()
     total = int(own.sum()) if repeated else len(used)

@@ -66,6 +66,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.hash_tables import index_rows, weight_by
@@ -83,7 +84,7 @@ from exactlearn.bayesnet.recoverability import Recovery
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import OptionError, TooLargeError, did_you_mean
+from exactlearn.errors import OptionError, TooLargeError
 
 Floats = NDArray[np.float64]
 
@@ -161,7 +162,7 @@ class DeletionFit(Displayed, shown="method model unsupported"):
         return tuple(name for name, family in named if {*family.weights} != {self.method})
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(DELETION_METHODS), aggregation=one_of(get_args(Aggregation)))
 def fit_deletion(
     dataset: DatasetLike,
     parents: ParentsLike,
@@ -225,8 +226,6 @@ def fit_deletion(
     >>> fit.families[1].weights
     {'d-mar': 4.0}
     """
-    check_choice("method", method, DELETION_METHODS)
-    check_choice("aggregation", aggregation, get_args(Aggregation))
     families = checked_families(dataset, parents, smoothing)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
@@ -250,12 +249,6 @@ def network_of_counts(
     return DeletionFit(
         BayesianNetwork(dataset.names, dataset.states, families, tables), method, estimates
     )
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise an `OptionError` if a value is not one of the choices."""
-    if value not in choices:
-        raise OptionError(f"there is no {name} {value!r}{did_you_mean(str(value), choices)}")
 
 
 class _Groups(NamedTuple):

@@ -275,11 +275,6 @@ def fit_em(
     >>> fit_em(data, [()], smoothing=0.0).model.tables[0].round(3)
     array([0.667, 0.333])
     """
-    if (starts is not None and starts < 1) or iterations < 0 or not tolerance >= 0 or seed < 0:
-        raise OptionError(
-            "expected at least 1 start, and iterations, tolerance and seed of at least 0; found "
-            f"starts {starts}, iterations {iterations}, tolerance {tolerance}, seed {seed}"
-        )
     control = SearchControl(time_limit)
     problem = NetworkEM(dataset, parents, smoothing, control=control)
     first = _first(problem, start)

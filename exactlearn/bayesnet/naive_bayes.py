@@ -33,6 +33,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.number_arguments import SIZE
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -193,6 +194,7 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
             (*tables, self.prior),
         )
 
+    @checked_arguments(size=SIZE)
     def sample(self, size: int, rng: np.random.Generator) -> Dataset:
         """Draw rows.
 

@@ -23,7 +23,7 @@ from exactlearn.data.codes import NamedVariables, check_variables
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
 from exactlearn.data.unseen import Unseen
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
 
@@ -335,8 +335,6 @@ class BayesianNetwork(
         >>> el.read_network("asia").sample(1000, np.random.default_rng(1))
         Dataset(rows=1000, variables=8)
         """
-        if rows < 0:
-            raise OptionError(f"{rows} rows to sample: give a number that is 0 or more")
         codes = np.empty((self.n_variables, rows), np.int16)
         for i in self.order:
             cumulative = self.tables[i].cumsum(axis=-1)

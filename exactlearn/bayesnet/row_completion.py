@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.number_arguments import SIZE
 from exactlearn.bayesnet.bucket_elimination import fill_cells, marginals
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.missing_parts import missing_parts
@@ -23,7 +24,7 @@ from exactlearn.bayesnet.network import (
     without_irrelevant_parents,
 )
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, did_you_mean
 
 Floats = NDArray[np.float64]
 
@@ -174,7 +175,7 @@ def most_probable_completion(network: NetworkLike, dataset: DatasetLike) -> NDAr
     return task.fill(*task.parts(), np.empty((0, 0)))
 
 
-@checked_arguments()
+@checked_arguments(draws=SIZE)
 def draw_completions(
     network: NetworkLike, dataset: DatasetLike, draws: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -210,8 +211,6 @@ def draw_completions(
     >>> values.shape, table.complete(values[0]).is_complete
     ((3, 16), True)
     """
-    if draws < 0:
-        raise OptionError(f"{draws} completions to draw: give a number that is 0 or more")
     task = _IncompleteRows(network, dataset)
     values = np.empty((draws, len(task.columns)), np.int64)
     for k in range(draws):

@@ -69,7 +69,7 @@ def as_array(values: Any, kind: Any, what: str) -> NDArray[Any]:
     """
     try:
         return np.asarray(values, kind)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{what}: expected a rectangle of numbers or texts; {error}") from None
 
 

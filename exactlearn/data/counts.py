@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.number_arguments import NUMBERS
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import DatasetLike
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 
 
 def distinct_weighted(
@@ -125,8 +126,7 @@ def rate_of(size_weight: float) -> float:
     OptionError
         If lambda is not from 0 to 1.
     """
-    if not 0 <= size_weight <= 1:
-        raise OptionError(f"size_weight {size_weight}: give a number from 0 to 1")
+    NUMBERS["size_weight"](size_weight, "size_weight")
     return size_weight / (1 - size_weight) if size_weight < 1 else math.inf
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime import argument_kinds, arguments
+from exactlearn._runtime import argument_kinds, arguments, number_arguments
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
@@ -221,6 +221,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         rows = with_decimal_point(frame_rows(frame, drop), decimal)
         return coded_table(rows, options)
 
+    @arguments.checked_arguments(row=number_arguments.SIZE)
     def row_place(self, row: int) -> str:
         """Return the place of a row for messages, given its index: ``row 3 (line 4)``.
 
@@ -424,6 +425,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         rows = np.repeat(np.arange(self.n_rows), weights.astype(np.int64))
         return replace(self.part(rows), weights=None)
 
+    @arguments.checked_arguments(most=number_arguments.SIZE)
     def drawn(self, most: int, rng: np.random.Generator) -> "Dataset":
         """Return the table, or so many of its rows, drawn without replacement, where it has more.
 
@@ -647,7 +649,7 @@ def _coded(
         raise DataError(f"{error}\n{advice}") from None
 
 
-arguments.register(unseen=arguments.one_of(*UNSEEN))
+arguments.register(unseen=argument_kinds.one_of(UNSEEN))
 for _table in ("dataset", "train", "test", "validation"):
     arguments.register(**{_table: arguments.like_model(as_dataset)})
 

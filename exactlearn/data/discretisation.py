@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data import MANY
 from exactlearn.data.codes import (
@@ -75,7 +76,7 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     return cast(Method, found[1]), int(found[2])
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(METHODS))
 def discretise(
     values: ArrayLike, method: str, bins: int, *, weights: ArrayLike | None = None
 ) -> tuple[NDArray[np.int16], tuple[float, ...], tuple[str, ...]]:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import as_text
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
@@ -279,14 +280,12 @@ def bootstrap(
     >>> found.strength("Cancer", "Smoker")
     0.0
     """
-    if replicates < 1:
-        raise OptionError(f"{replicates} replicates: give 1 or more")
     if (dataset.row_weights % 1 == 0).all():
         dataset = merge_rows([dataset])
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     if options.get("ess") == "auto":  # a sample repeats rows of folds
         raise OptionError("ess 'auto': give the number that el.choose_ess chooses for the table")
-    chosen = named_learner(learner) if isinstance(learner, str) else learner
+    chosen = learner if callable(learner) else named_learner(as_text(learner, "learner"))
     chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.argument_kinds import as_names
+from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.variable_arguments import name_of
 from exactlearn.bayesnet.complete_data import SMOOTHING, divided
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -214,7 +216,7 @@ class CrossValidation(ByValue, shown="learners folds best"):
         return self.found[learner][measure]
 
 
-@checked_arguments()
+@checked_arguments(class_=named(name_of))
 def cross_validate(
     dataset: DatasetLike,
     learners: Sequence[str] | Mapping[str, Learner],
@@ -263,7 +265,7 @@ def cross_validate(
     ('exact', True)
     """
     if not isinstance(learners, Mapping):
-        learners = {name: named_learner(name) for name in learners}
+        learners = {name: named_learner(name) for name in as_names(learners, "learners")}
     named = dict(learners)
     if not named:
         raise OptionError("no learner: give the names of some, as in learners=['exact', 'bic']")

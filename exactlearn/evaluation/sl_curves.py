@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import all_of, one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_growth import naive_bayes_models
@@ -26,7 +27,7 @@ from exactlearn.bayesnet.row_completion import eliminated, prepared
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import size_weight_of
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
-from exactlearn.errors import DataError, OptionError, TooLargeError, did_you_mean
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.learn.hybrid import learn_hybrid
@@ -180,7 +181,7 @@ def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.flo
     return lambda codes: model.row_posteriors(codes)[1]
 
 
-@checked_arguments()
+@checked_arguments(languages=all_of(one_of(LANGUAGES)))
 def sl_curves(
     train: DatasetLike,
     test: DatasetLike,
@@ -239,11 +240,6 @@ def sl_curves(
       language  effective_size  train
     0       bn               6  -1.39
     """
-    for name in languages:
-        if name not in LANGUAGES:
-            raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
-    if queries < 0:
-        raise OptionError(f"queries {queries}: expected a number of queries, at least 0")
     rates = (*RATES, log(max(2.0, require_weight(train))) / 2)
     require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)

@@ -82,8 +82,6 @@ def read_blocks(
     >>> fit_deletion(table, [()] * table.n_variables, method="d-mcar").families[0].rows
     295.0
     """
-    if block_bytes < 1:
-        raise OptionError(f"{block_bytes} bytes of a block: expected 1 or more")
     check_options(states or {}, missing, {})
     sources: tuple[tuple[Any, ...], ...]
     read: Callable[..., Iterator[LabelledRows]]

@@ -141,6 +141,15 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
     return tuple(map(frozenset, neighbours))
 
 
+def _require_variables(parents: Sequence[Collection[int]], variables: Iterable[int]) -> None:
+    """Refuse the index of a variable that a graph does not have."""
+    for variable in variables:
+        if not 0 <= variable < len(parents):
+            raise OptionError(
+                f"variable: expected an index from 0 to {len(parents) - 1}, found {variable}"
+            )
+
+
 @named_results(set_by_name)
 @checked_arguments(variable=named(variable_index))
 def markov_blanket(parents: ParentsLike, variable: VariableLike) -> frozenset[Any]:
@@ -158,6 +167,7 @@ def markov_blanket(parents: ParentsLike, variable: VariableLike) -> frozenset[An
     >>> sorted(markov_blanket(el.read_network("asia"), "lung"))
     ['either', 'smoke', 'tub']
     """
+    _require_variables(parents, [variable])
     return moral_graph(parents)[variable]
 
 
@@ -225,6 +235,7 @@ def d_separated(
     >>> sorted(d_separated(el.read_network("asia"), "asia", "tub"))[:3]
     ['bronc', 'dysp', 'either']
     """
+    _require_variables(parents, [*variables, *given])
     if both := sorted(set(variables) & set(given)):
         raise OptionError(
             f"variable {both[0]} is among 'variables' and 'given': expected disjoint sets"

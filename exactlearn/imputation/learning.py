@@ -19,14 +19,17 @@ estimated from all rows, by EM.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import instance_of, one_of
+from exactlearn._runtime.arguments import check_fields, register
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.tolerance import gap_between
+from exactlearn._runtime.variable_arguments import as_arcs
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.deletion import fit_deletion
@@ -34,9 +37,8 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, posterior_cells
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.scores import BDeu, Score, as_score
+from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers import solve
 from exactlearn.solvers.component_solver import SolverParameters
 from exactlearn.solvers.problem import Arc
@@ -238,15 +240,22 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:
-        """Take a score by its name, and refuse to average over no network."""
-        object.__setattr__(self, "score", as_score(self.score))
-        if self.networks < 1:
-            raise OptionError(f"networks must be at least 1, found {self.networks}")
+        """Take a score by its name, and refuse what no method could take."""
+        for key in ("required", "forbidden"):
+            as_arcs(getattr(self, key), key)
+        check_fields(
+            self,
+            learner=one_of(get_args(Learner)),
+            missingness=one_of(get_args(Missingness)),
+        )
 
     @property
     def chosen(self) -> Learner:
         """The learner, ``structural-em`` where none is named."""
         return self.learner or "structural-em"
+
+
+register(learning=instance_of(Learning, "a Learning", "pass Learning(score='bic', seed=1), say"))
 
 
 def augmented(dataset: Dataset, how: Learning) -> Imputed:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn import augmentation
-from exactlearn._runtime.argument_kinds import refusal
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.argument_kinds import one_of, refusal
+from exactlearn._runtime.arguments import check_fields, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.imputation import scikit_learn
 from exactlearn.imputation.cell_models import NetworkAverage, Pool, fit_pool
 from exactlearn.imputation.learning import (
@@ -115,13 +115,10 @@ class Imputer(Displayed, shown="mode learning network draws"):
         if not isinstance(self.mode, str):
             instead = "pass a table to fit: Imputer().fit(table)"
             raise refusal("mode", "the name of a mode", self.mode, instead)
+        check_fields(self, mode=one_of(MODES))
         learns, own = self.learning, self.mode not in ("posterior", "mpe", "multiple")
-        if self.mode not in MODES:
-            raise OptionError(f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}")
         if self.mode == "augmentation" and learns.learner is None:
             self.learning = learns = replace(learns, learner="t-local")
-        if self.draws < 1:
-            raise OptionError(f"draws must be at least 1, found {self.draws}")
         if own and self.network is not None:
             raise OptionError(
                 f"the mode '{self.mode}' learns from the table; a given network is for "
@@ -378,7 +375,7 @@ METHODS: dict[str, Method] = {
 """Every method of completing a table, by its name."""
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(METHODS))
 def impute(
     dataset: DatasetLike, method: str = "stacked", learning: Learning | None = None
 ) -> Imputed:
@@ -415,7 +412,5 @@ def impute(
     0    2     dysp    no
     1   12     dysp    no
     """
-    if method not in METHODS:
-        raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
     require_weight(dataset)
     return METHODS[method](dataset, Learning() if learning is None else learning)

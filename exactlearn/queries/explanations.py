@@ -82,8 +82,6 @@ def most_probable_explanations(
     >>> [(each.states["Cancer"], round(each.probability, 4)) for each in best]
     [('False', 0.4233), ('False', 0.1814)]
     """
-    if k < 1:
-        raise OptionError(f"{k} most probable explanations: ask for at least 1")
     graph = conditional(model, evidence)
     targets = [v for v, name in enumerate(model.names) if name not in (evidence or {})]
     if not isinstance(model, NaiveBayes):

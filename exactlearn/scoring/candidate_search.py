@@ -30,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.argument_kinds import instance_of
-from exactlearn._runtime.arguments import register
+from exactlearn._runtime.arguments import check_fields, register
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, in_order
+from exactlearn._runtime.number_arguments import COUNT, POSITIVE
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
 from exactlearn.scoring.set_sums import Floats, SetSums, ceiling, largest_penalty
@@ -104,10 +105,7 @@ class Budget:
         """Refuse a budget without limit."""
         if self.tables is None and self.seconds is None:
             raise OptionError("a budget needs a number of tables or of seconds; give one")
-        if self.tables is not None and self.tables < 1:
-            raise OptionError(f"tables must be at least 1, found {self.tables}")
-        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise OptionError(f"seconds must be a positive number, found {self.seconds}")
+        check_fields(self, tables=COUNT, seconds=POSITIVE)
 
     def within(self, seconds: float) -> Self:
         """Return the budget with less time, where it has a time."""

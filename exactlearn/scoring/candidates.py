@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, running
@@ -38,7 +39,9 @@ ESTIMATED_LIMIT = 2**23
 """Most families whose counts may be estimated by deletion."""
 
 
-@checked_arguments(counts=as_counts)
+@checked_arguments(
+    control=instance_of(SearchControl, "a SearchControl", "leave it out"), counts=as_counts
+)
 def candidate_parent_sets(
     dataset: DatasetLike,
     score: ScoreLike,
@@ -281,7 +284,8 @@ def n_families(n_variables: int, max_parents: int) -> int:
     >>> n_families(37, 3)
     288859
     """
-    return n_variables * sum(math.comb(n_variables - 1, m) for m in range(max_parents + 1))
+    others = n_variables - 1
+    return n_variables * sum(math.comb(others, m) for m in range(min(max_parents, others) + 1))
 
 
 def _check_arcs(

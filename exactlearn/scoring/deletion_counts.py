@@ -36,10 +36,12 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.argument_kinds import refusal
-from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator, check_choice
+from exactlearn._runtime.argument_kinds import one_of, refusal
+from exactlearn._runtime.arguments import check_fields
+from exactlearn._runtime.number_arguments import NUMBERS, POSITIVE
+from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score, total_weight
@@ -76,13 +78,12 @@ class DeletionCounts:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        check_choice("counts", self.method, COUNTS_METHODS)
-        if not 0 < self.exponent < math.inf:
-            raise OptionError(f"exponent is {self.exponent}: give a finite number above 0")
-        if not 0 <= self.standard_errors < math.inf:
-            raise OptionError(
-                f"standard_errors is {self.standard_errors}: give a finite number, 0 or more"
-            )
+        check_fields(
+            self,
+            method=one_of(COUNTS_METHODS),
+            exponent=POSITIVE,
+            standard_errors=NUMBERS["tolerance"],
+        )
 
     @property
     def estimator(self) -> DeletionMethod:

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.argument_kinds import refusal
-from exactlearn._runtime.arguments import checked_arguments, named, register
+from exactlearn._runtime.arguments import check_fields, checked_arguments, named, register
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.variable_arguments import VariableLike, VariablesLike, variables_by_index
-from exactlearn.data.counts import rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError
 
@@ -114,8 +114,7 @@ class BDeu(Score):
 
     def __post_init__(self) -> None:
         """Refuse an equivalent sample size that is not positive."""
-        if not (math.isfinite(self.ess) and self.ess > 0):
-            raise OptionError(f"the equivalent sample size must be positive, found {self.ess}")
+        check_fields(self, ess=POSITIVE)
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
         """Return the logarithms of the rising factorials of ``ess / (q r)``, less ``n log(ess)``.
@@ -264,7 +263,7 @@ class PenalisedLikelihood(_Likelihood):
 
     def __post_init__(self) -> None:
         """Refuse a trade-off outside of [0, 1]."""
-        rate_of(self.size_weight)  # refuses a weight that is none
+        check_fields(self)
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
         """Return ``(1 - lambda) n log n``."""

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, running
 from exactlearn._runtime.variable_arguments import Index, arcs_by_index
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.dataset import Dataset, as_dataset, require_complete
-from exactlearn.errors import InfeasibleError, OptionError, SolverError
+from exactlearn.errors import InfeasibleError, SolverError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, as_score
 from exactlearn.solvers.problem import Arc, Problem
@@ -39,6 +40,7 @@ Scores = Mapping[Iterable[int], float]
 """The scores of parent sets of a variable."""
 
 
+@checked_arguments(**dict.fromkeys(("required", "forbidden"), lambda value, name: value))
 def sparse_candidates(
     table: Dataset | Blocks,
     score: Score | str,
@@ -99,8 +101,6 @@ def sparse_candidates(
     >>> [parents for parents, _ in problem.candidates(0)]
     [(1,), ()]
     """
-    if candidate_parents < 1:
-        raise OptionError(f"candidate_parents must be at least 1, found {candidate_parents}")
     search = SearchControl.within(time_limit)
     with search.running() as control, running(cluster) as client:
         if isinstance(table, Blocks):

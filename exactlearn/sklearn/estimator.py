@@ -67,7 +67,7 @@ class TableEstimator(BaseEstimator):
         classes: NDArray[np.integer] | None = None,
     ) -> Dataset:
         """Fit the coding to rows, and return them coded."""
-        one_of(*UNSEEN)(self.unseen, "unseen")
+        one_of(UNSEEN)(self.unseen, "unseen")
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
         self.coding_ = FrameCoding.fit_frame(frame, names, rule, weights, classes, self.tidy)
         self.left_out_ = self.coding_.left_out

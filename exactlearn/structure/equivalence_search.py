@@ -29,10 +29,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf, isclose
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
@@ -135,7 +136,7 @@ class EquivalenceSearch(
             raise CheckError(f"the score of the network is {total!r}, not {self.score!r}")
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(get_args(EquivalenceMethod)))
 def equivalence_search(
     dataset: DatasetLike,
     score: ScoreLike,
@@ -202,14 +203,6 @@ def equivalence_search(
         "`augment`, `structural_em` and `candidate_parent_sets` with `counts` learn from missing "
         "cells",
     )
-    least = min(restarts - 1, seed, 0 if max_parents is None else max_parents)
-    known = method in ("ges", "kes") and phases in (1, 2)
-    if not known or not 0 <= greediness <= 1 or least < 0:
-        raise OptionError(
-            "expected the method 'ges' or 'kes', 1 or 2 phases, a greediness of 0 to 1, restarts "
-            "of at least 1, a seed and a max_parents of at least 0; found "
-            f"{method!r}, {phases}, {greediness}, {restarts}, {seed} and {max_parents}"
-        )
     if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):
         raise OptionError(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "

@@ -23,15 +23,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import all_of, one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn.augmentation.task import heuristic_network
 from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
-from exactlearn.scoring.deletion_counts import DeletionCounts
+from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.learned_counts import learned_counts
@@ -133,7 +135,7 @@ class ESSChoice(Displayed, shown="reason"):
         }
 
 
-@checked_arguments()
+@checked_arguments(counts=one_of(("expected", *COUNTS_METHODS)), values=all_of(POSITIVE))
 def choose_ess(
     dataset: DatasetLike,
     *,

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import executors
-from exactlearn._runtime.argument_kinds import refusal
+from exactlearn._runtime.argument_kinds import one_of, refusal
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, for_counts
@@ -33,7 +33,6 @@ from exactlearn.errors import (
     SolverError,
     TimeLimitWarning,
     TooLargeError,
-    did_you_mean,
     warn_caller,
 )
 from exactlearn.graphs.dag import named_parents
@@ -199,6 +198,7 @@ class LearnedNetwork(
 
 
 @checked_arguments(
+    missing=one_of(MISSING),
     **dict.fromkeys(("score", "required", "forbidden", "tiers"), lambda value, name: value),
 )
 def learn(
@@ -319,8 +319,6 @@ def learn(
     [1, 1]
     """
     control = SearchControl(time_limit)
-    if missing not in MISSING:
-        raise OptionError(f"missing: found {missing!r}{did_you_mean(missing, MISSING)}")
     with executors.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
@@ -338,7 +336,7 @@ def learn(
             forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
             constraints=(
                 *constraints_by_index(constraints, "constraints", dataset.names),
-                *([tiers_by_index(tiers, dataset.names)] if tiers else []),
+                *([] if tiers == () else [tiers_by_index(tiers, dataset.names)]),
             ),
             counts=None if missing == "augment" else missing,
             counts_network=_counts_network(counts, dataset, missing),

@@ -37,7 +37,7 @@ from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_counts import DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
@@ -147,11 +147,6 @@ def structural_em(
     0    2   Dyspnoea False
     1    3     Cancer False
     """
-    if min(max_parents, seed) < 0 or starts < 1:
-        raise OptionError(
-            "expected max_parents and seed of at least 0, and at least 1 start; found "
-            f"max_parents {max_parents}, seed {seed}, starts {starts}"
-        )
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
@@ -262,7 +257,7 @@ class _Alternation:
             counts = expected_counts(
                 network,
                 self.task.dataset,
-                self.task.rules.max_parents + 1,
+                min(self.task.rules.max_parents, self.task.dataset.n_variables - 1) + 1,
                 seed=self.task.seed,
                 control=self.incumbent,
             )

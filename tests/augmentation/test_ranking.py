@@ -56,7 +56,7 @@ def test_a_limit_keeps_what_was_found():
 
 def test_a_number_below_one_is_refused():
     data, score = random_case(0)
-    with pytest.raises(OptionError, match="k must be at least 1"):
+    with pytest.raises(OptionError, match="'k': expected a whole number from 1, found 0"):
         best_solutions(data, score, 0)
     with pytest.raises(OptionError, match="did you mean 'solutions'"):
         best_solutions(data, score, 2, distinct="solution")

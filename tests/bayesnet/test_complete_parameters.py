@@ -107,8 +107,14 @@ def test_counts_keep_the_order_of_the_parents():
     ("rows", "parents", "smoothing", "kind", "message"),
     [
         (data([[0, -1]]), [(), ()], 1.0, DataError, r"'b', row 1 \(index 0\): .* missing .* by EM"),
-        (data([[0, 1]]), [(), ()], -1.0, OptionError, "smoothing is -1.0"),
-        (data([[0, 1]]), [(), ()], float("nan"), OptionError, "smoothing is nan"),
+        (data([[0, 1]]), [(), ()], -1.0, OptionError, "'smoothing': expected a number from 0"),
+        (
+            data([[0, 1]]),
+            [(), ()],
+            float("nan"),
+            OptionError,
+            "'smoothing': expected a number from 0",
+        ),
         (data([[0, 1]]), [()], 1.0, OptionError, "1 parent sets for 2 variables"),
         (data([[0, 1]]), [(), (2,)], 1.0, DataError, r"'b': parents \(2,\) must be"),
         (data([[0, 1]]), [(), (-1,)], 1.0, DataError, "indices from 0 to 1"),

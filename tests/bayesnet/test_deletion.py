@@ -533,7 +533,7 @@ def test_nothing_observed_gives_the_prior(method, codes):
             OptionError,
             "'max'; expected one of 'mean', 'inverse",
         ),
-        ([(), ()], {"smoothing": -1.0}, OptionError, "smoothing is -1.0"),
+        ([(), ()], {"smoothing": -1.0}, OptionError, "'smoothing': expected a number from 0"),
         ([(), (1,)], {}, DataError, "other than its own"),
     ],
 )

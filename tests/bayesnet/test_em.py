@@ -299,9 +299,9 @@ def test_rows_without_weight_do_not_count(problem):
 
 def test_what_cannot_be_fitted_is_refused():
     table = lecture_table()
-    with pytest.raises(OptionError, match="at least 1 start"):
+    with pytest.raises(OptionError, match="'starts': expected a whole number from 1"):
         fit_em(table, [(), ()], starts=0)
-    with pytest.raises(OptionError, match="smoothing is -1"):
+    with pytest.raises(OptionError, match="'smoothing': expected a number from 0"):
         fit_em(table, [(), ()], smoothing=-1)
     with pytest.raises(OptionError, match="cycle"):
         fit_em(table, [(1,), (0,)])

@@ -203,7 +203,7 @@ def test_failures_are_told_and_a_column_may_be_left_out(table: el.Dataset) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"replicates": 0}, "0 replicates: give 1 or more"),
+        ({"replicates": 0}, "'replicates': expected a whole number from 1, found 0"),
         ({"learner": "exactly"}, "no learner 'exactly'; did you mean 'exact'"),
         ({"learner": lambda dataset: None}, "gave a network: .*no network"),
         ({"required": [("d", "a")]}, "required: no variable 'd'"),

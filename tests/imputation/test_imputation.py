@@ -240,7 +240,7 @@ class TestImputer:
             ({"mode": "averaged", "network": independent(ONE)}, "learns from the table"),
             ({"mode": "stacked", "network": independent(ONE)}, "learns from the table"),
             ({"mode": "stacked", "learning": QUICK}, "leave the learner out"),
-            ({"mode": "multiple", "draws": 0}, "draws must be at least 1"),
+            ({"mode": "multiple", "draws": 0}, "'draws': expected a whole number from 1, found 0"),
             (
                 {"mode": "augmentation", "learning": Learning(learner="structural-em")},
                 "'mpe' gives",

@@ -153,9 +153,12 @@ def test_an_error_in_a_thread_comes_through():
     ("call", "message"),
     [
         (lambda: Budget(), "give one"),
-        (lambda: Budget(tables=0), "tables must be at least 1"),
-        (lambda: Budget(seconds=0), "positive number, found 0"),
-        (lambda: n_threads(0), "threads must be at least 1"),
+        (lambda: Budget(tables=0), "'tables': expected a whole number from 1, found 0"),
+        (lambda: Budget(seconds=0), "above 0, found 0"),
+        (
+            lambda: candidate_parent_sets(make([[0]], (2,)), BIC(), threads=0),
+            "'threads': expected a whole number from 1",
+        ),
         (
             lambda: candidate_parent_sets(make([[0]], (2,)), BIC(), prune=False, budget=PLENTY),
             "were to be kept",

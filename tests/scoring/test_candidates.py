@@ -310,7 +310,7 @@ def test_too_large_enumerations_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_parents": -1}, OptionError, "at least 0"),
+        ({"max_parents": -1}, OptionError, "number from 0 or None, found -1"),
         ({"required": [(0, 0)]}, OptionError, "0 -> 0"),
         ({"forbidden": [(0, 9)]}, OptionError, "no variable 9"),
         ({"required": [(0, 1)], "forbidden": [(0, 1)]}, InfeasibleError, "v0 -> v1"),

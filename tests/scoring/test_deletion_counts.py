@@ -221,7 +221,7 @@ def test_bad_options(monkeypatch):
     data = hidden(0)
     with pytest.raises(OptionError, match="did you mean 'd-mar'"):
         candidate_parent_sets(data, BIC(), counts="dmar")
-    with pytest.raises(OptionError, match="standard_errors is -1"):
+    with pytest.raises(OptionError, match="'standard_errors': expected a finite number from 0"):
         DeletionCounts("d-mar", -1)
     with pytest.raises(ArgumentError, match="counts"):
         candidate_parent_sets(data, BIC(), counts=3)

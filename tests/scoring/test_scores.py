@@ -223,9 +223,12 @@ def test_names_of_scores():
     [
         (lambda: parse_score("bge"), "expected one of bdeu, bic, aic, penalised"),
         (lambda: parse_score("penalised"), "needs lambda"),
-        (lambda: BDeu(0), "positive, found 0"),
-        (lambda: BDeu(math.nan), "positive"),
-        (lambda: PenalisedLikelihood(1.5), "size_weight 1.5: give a number from 0 to 1"),
+        (lambda: BDeu(0), "above 0, found 0"),
+        (lambda: BDeu(math.nan), "above 0, found nan"),
+        (
+            lambda: PenalisedLikelihood(1.5),
+            "'size_weight': expected a number from 0 to 1, found 1.5",
+        ),
     ],
 )
 def test_wrong_options_are_refused(call, message):

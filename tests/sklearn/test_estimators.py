@@ -147,7 +147,9 @@ def test_unknown_values_count_as_missing(rows):
     assert found == pytest.approx(model.predict_proba(missing))
     with pytest.raises(DataError, match=r"'colour': 'violet' \(5\)"):
         model.set_params(unseen="refuse").predict_proba(strange)
-    with pytest.raises(OptionError, match="unseen is 'ignore': expected 'refuse' or 'missing'"):
+    with pytest.raises(
+        OptionError, match="no unseen 'ignore'; expected one of 'refuse', 'missing'"
+    ):
         model.set_params(unseen="ignore").fit(X, y)
 
 

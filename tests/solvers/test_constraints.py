@@ -340,7 +340,7 @@ def test_check_recomputes_the_constraints() -> None:
         (lambda: large((RequiredAdjacency(0, 9),)), "does not have"),
         (lambda: large((RequiredAncestor(3, 3),)), "two different variables"),
         (lambda: Tiers(((0, 1), (1,))), "two tiers"),
-        (lambda: MaxParents(0, -1), "has at least 0 parents"),
+        (lambda: MaxParents(0, -1), "'most': expected a whole number from 0, found -1"),
         (lambda: Independence(frozenset(), frozenset({1})), "both sides"),
         (lambda: Independence(frozenset({1}), frozenset({1})), "all different"),
     ],

@@ -211,9 +211,9 @@ def test_what_is_refused() -> None:
     problem = random_problem(np.random.default_rng(10), 3)
     for options, message in (
         ({}, "how many networks"),
-        ({"k": 0}, "k must be at least 1"),
-        ({"factor": 0.5}, "factor must be"),
-        ({"factor": inf}, "factor must be"),
+        ({"k": 0}, "'k': expected a whole number from 1, found 0"),
+        ({"factor": 0.5}, "'factor': expected a finite number from 1"),
+        ({"factor": inf}, "'factor': expected a finite number from 1"),
         ({"k": 1, "solver": "ordering"}, "proves nothing"),
     ):
         with pytest.raises(OptionError, match=message):

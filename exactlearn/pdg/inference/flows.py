@@ -18,7 +18,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.pdg.inference.block_flows import Layout, expect
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
@@ -245,8 +245,6 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     >>> sample_rows(graph, 1000, np.random.default_rng(1)).shape
     (1000, 8)
     """
-    if rows < 0:
-        raise OptionError(f"{rows} rows to draw: give a number that is 0 or more")
     codes = np.empty((rows, graph.n_variables), np.int16)
     reached = np.zeros((graph.n_variables, rows), np.int64)
     for v in graph.order.tolist():

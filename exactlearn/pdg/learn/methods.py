@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_table
-from exactlearn.errors import OptionError, TooLargeError, did_you_mean
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.edge_counts import LearnedGraph, LearnedGraphs, OnModel, Size
@@ -32,7 +33,7 @@ Method = Literal["hybrid", "direct", "em"]
 METHODS: tuple[Method, ...] = ("hybrid", "direct", "em")
 
 
-@checked_arguments()
+@checked_arguments(method=one_of(METHODS))
 def learn_pdg(
     dataset: DatasetLike,
     *,
@@ -93,8 +94,6 @@ def learn_pdg(
     >>> el.learn_pdg(el.read_dataset("cancer-mcar-complete")).graph
     DecisionGraph(variables=5, nodes=5, effective_size=10)
     """
-    if method not in METHODS:
-        raise OptionError(f"method: found {method!r}{did_you_mean(method, METHODS)}")
     if method == "hybrid" and size != "effective":
         raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
     if network is not None:

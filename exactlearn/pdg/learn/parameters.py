@@ -34,10 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.argument_kinds import number_or
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.number_arguments import NUMBERS
 from exactlearn.bayesnet.complete_data import (
     FOLDS,
     SmoothingChoice,
@@ -56,7 +57,6 @@ from exactlearn.data.dataset import (
     require_complete,
     require_weight,
 )
-from exactlearn.errors import OptionError
 from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
 from exactlearn.pdg.inference.flows import (
     expect_counts,
@@ -367,7 +367,7 @@ def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np
         yield graph.relative(rng.exponential(size=len(possible)) * possible, graph.parameters)
 
 
-@checked_arguments(smoothing=number_or("cv"))
+@checked_arguments(prior=one_of(get_args(Prior)), smoothing=NUMBERS["smoothing"].or_word("cv"))
 def refine(
     pdg: DecisionGraph,
     dataset: DatasetLike,
@@ -429,10 +429,6 @@ def refine(
     >>> fit.converged, bool(fit.log_likelihoods[-1] > fit.log_likelihoods[0])
     (True, True)
     """
-    if prior not in get_args(Prior) or starts < 1:
-        raise OptionError(
-            f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
-        )
     problem = ParameterEM(pdg, dataset, smoothing, prior, seed)
     result = fitted(
         problem,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.bayesnet.cliques import CliqueTree
+from exactlearn.data.codes import as_array
 from exactlearn.errors import CheckError, DataError
 
 
@@ -63,7 +64,7 @@ def checked_forest(forest: ArrayLike, n_variables: int) -> NDArray[np.int32]:
     CheckError
         If they form no forest.
     """
-    parents = np.asarray(forest, np.int32)
+    parents = as_array(forest, np.int32, "forest")
     if parents.shape != (n_variables,):
         raise DataError(
             f"a forest of shape ({n_variables},) was expected, one parent or -1 for each variable;"
