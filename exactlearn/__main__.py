@@ -23,6 +23,7 @@ from exactlearn.errors import (
     OptionError,
     did_you_mean,
     parameters_written,
+    printable,
     shortened,
 )
 
@@ -142,7 +143,7 @@ def _status_of(error: BaseException, debug: bool) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
-        vars(error)["message"] = shortened(error.message)
+        vars(error)["message"] = printable(shortened(error.message))
         error.show()
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt):
@@ -154,7 +155,7 @@ def _status_of(error: BaseException, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     message, status = _message(error)
-    click.echo(f"Error: {shortened(message)}", err=True)
+    click.echo(f"Error: {printable(shortened(message))}", err=True)
     return status
 
 

@@ -108,6 +108,20 @@ def shown(value: object) -> str:
     return shortened(repr(value), MAX_VALUE)
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    r"""Return a text with control characters escaped, but for line feeds and tabs.
+
+    Examples
+    --------
+    >>> printable(f"a{chr(27)}[31m")
+    'a\\x1b[31m'
+    """
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: near names, or all when none is near.
 

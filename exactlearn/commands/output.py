@@ -19,7 +19,7 @@ from exactlearn._runtime.files import atomic_write, json_text, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
-from exactlearn.errors import ExitStatus, OptionError, TooLargeError
+from exactlearn.errors import ExitStatus, OptionError, TooLargeError, printable, shortened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class Output(Declared):
     def show(self, told: Mapping[str, Any] | str) -> None:
         """Print a text, or the description of a record."""
         if isinstance(told, str):
-            click.echo(told, nl=bool(told))
+            click.echo(printable(told), nl=bool(told))
         else:
             from exactlearn.reporting.terminal import show
 
@@ -119,13 +119,13 @@ class Output(Declared):
         """Print a line on standard error, unless quiet."""
         LOG.info(text)
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(printable(shortened(text)), err=True)
 
     def detail(self, text: str) -> None:
         """Print a line on standard error when verbose."""
         LOG.debug(text)
         if self.verbose and not self.quiet:
-            click.echo(text, err=True)
+            click.echo(printable(shortened(text)), err=True)
 
     def progress_display(self, task: str) -> "ProgressDisplay":
         """Return the display of a task, as quiet or verbose as this."""
@@ -281,7 +281,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
             self._print(line)
 
     def _print(self, line: str) -> None:
-        self._live.console.print(line, soft_wrap=True)
+        self._live.console.print(printable(shortened(line)), soft_wrap=True)
 
 
 def is_folder(path: Path) -> bool:

@@ -95,6 +95,23 @@ ARCS = {
 MOST_LISTED = 10
 """Most entries of a list in one cell or fact."""
 
+MAX_NAME, MAX_TEXT = 100, 300
+"""Most letters of a name, and of another text such as the path of a file, that are shown."""
+
+
+def brief(text: str, most: int = MAX_NAME) -> str:
+    """Return a name that loses its middle where it is longer than most names.
+
+    Examples
+    --------
+    >>> len(brief(1000 * "x")), brief("smoke")
+    (100, 'smoke')
+    """
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f"{text[: most - end - 3]}...{text[-end:]}"
+
 
 class Share(str):
     """A share of 1 as text, which a picture may draw as a bar."""
@@ -233,7 +250,7 @@ def describe(
 
 def label(key: str) -> str:
     """Return a key as people read it."""
-    return LABELS.get(key) or key.replace("_", " ")
+    return LABELS.get(key) or brief(key.replace("_", " "))
 
 
 def text_of(key: str, value: Any) -> str:
@@ -257,8 +274,10 @@ def text_of(key: str, value: Any) -> str:
         return ("; " if is_nested else ", ").join(shown + more)
     if isinstance(value, Mapping):
         told = ((name, text_of(name, one)) for name, one in value.items())
-        return ", ".join(f"{name} {text}" for name, text in told if text)
-    return STATUS.get(value, value) if key == "status" else "" if value is None else str(value)
+        return ", ".join(f"{brief(name)} {text}" for name, text in told if text)
+    if key == "status":
+        return str(STATUS.get(value, value))
+    return "" if value is None else brief(str(value), MAX_TEXT)
 
 
 def number_of(key: str, value: float) -> str:
@@ -324,13 +343,14 @@ def _of_family(record: Mapping[str, Any], name: str, most: int) -> Table:
     if name == "posterior":
         for variable, states in record[name].items():
             for k, (state, p) in enumerate(states.items()):
-                rows.append([variable if k == 0 else "", state, Share(f"{p:.6f}", p)])
+                name = brief(variable) if k == 0 else ""
+                rows.append([name, brief(state), Share(f"{p:.6f}", p)])
         head = ("variable", "state", "probability")
         return Table(head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows))
     marks = dict.fromkeys(map(tuple, record.get("reversible", ())), " (reversible)")
     for variable, family in record[name].items():
-        texts = [p + marks.get((p, variable), "") for p in family]
-        rows.append([variable, ", ".join(texts) or "-"])
+        texts = [brief(p) + marks.get((p, variable), "") for p in family]
+        rows.append([brief(variable), ", ".join(texts) or "-"])
     return Table(head=("variable", "parents"), rows=rows[:most], total=len(rows))
 
 
@@ -374,7 +394,7 @@ def _without_arcs(rows: Sequence[Mapping[str, Any]], k: int) -> Mapping[str, Any
 
 
 def _arcs(arcs: Any, sign: str = "→") -> list[str]:
-    return [f"{a} {sign} {b}" for a, b in sorted(map(tuple, arcs))]
+    return [f"{brief(a)} {sign} {brief(b)}" for a, b in sorted(map(tuple, arcs))]
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -404,7 +424,7 @@ def _with_error(key: str, value: float, error: float) -> str:
 
 def _states(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     for name, inner in value.items():
-        at = f"{before}={name}" if before else name
+        at = f"{before}={brief(name)}" if before else brief(name)
         if isinstance(inner, Mapping):
             yield from _states(inner, at)
         else:

@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
+from exactlearn.errors import printable
 from exactlearn.reporting.description import Section, describe
 
 
@@ -21,7 +22,7 @@ def show(record: Mapping[str, Any]) -> None:
         if not parts:
             continue
         if section.title and not is_first:
-            console.print("", Text(section.title, "bold"), sep="\n")
+            console.print("", Text(printable(section.title), "bold"), sep="\n")
         for part in parts:
             console.print(part)
         is_first = False
@@ -31,9 +32,9 @@ def _parts(section: Section) -> Iterable[RenderableType]:
     if section.facts:
         grid = Grid.grid(padding=(0, 2))
         for name, text in section.facts.items():
-            grid.add_row(name, text)
+            grid.add_row(printable(name), printable(text))
         yield grid
-    yield from section.texts
+    yield from map(printable, section.texts)
     for table in section.tables:
         yield _grid(table.head, table.rows, table.right)
         if table.left_out:
@@ -44,7 +45,9 @@ def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[st
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in head:
         # a name that is cut may stand for two
-        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        grid.add_column(
+            printable(column), justify="right" if column in right else "left", overflow="fold"
+        )
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(printable, row))
     return grid
