@@ -204,3 +204,45 @@ def test_files_are_evaluated_by_value(later, tmp_path):
     for name in ("rows.csv", "rows.parquet"):
         found = run_json("evaluate", tmp_path / "model.bif", tmp_path / name)
         assert found["log_likelihood_per_row"] == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with the table, whole and with missing cells, in files of several types."""
+    place = tmp_path_factory.mktemp("types")
+    whole = table(40, hidden=0)
+    missing = table(40)
+    for kind in ("Int64", "Float64", "boolean"):
+        whole.astype("Int64").astype(kind).to_csv(place / f"whole-{kind}.csv", index=False)
+        missing.astype("Int64").astype(kind).to_csv(place / f"missing-{kind}.csv", index=False)
+        run_json("solve", place / f"whole-{kind}.csv", "-o", place / f"{kind}.bif")
+    return place
+
+
+COMMANDS = {
+    "augment": ("augment missing-Int64.csv --method t-local --truth whole-KIND.csv", "score"),
+    "compare": ("compare missing-Int64.csv --methods mode --truth whole-KIND.csv", "rows"),
+    "impute": ("impute missing-KIND.csv --train whole-Int64.csv --method mode", "completion"),
+    "evaluate": (
+        "evaluate Int64.bif missing-KIND.csv --class b --reference KIND.bif",
+        "log_likelihood_per_row kl_divergence accuracy",
+    ),
+    "fit": ("fit Int64.bif missing-KIND.csv", "log_likelihood"),
+}
+
+
+def figures(command, kind, keys):
+    """Return some figures of the record of a command, of rows their accuracy."""
+    record = run_json(*command.replace("KIND", kind).split())
+    found = {key: record[key] for key in keys.split()}
+    if "rows" in found:
+        found["rows"] = [row["accuracy"] for row in record["rows"]]
+    return found, record.get("imputation_accuracy")
+
+
+@pytest.mark.parametrize(("command", "keys"), COMMANDS.values(), ids=COMMANDS)
+def test_commands_match_files_by_value(command, keys, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    expected = figures(command, "Int64", keys)
+    for kind in ("Float64", "boolean"):
+        assert figures(command, kind, keys) == expected

@@ -18,7 +18,7 @@ from exactlearn.data.codes import MISSING, Column, LabelledRows, find_equal_stat
 from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import discretise, interval_names, parse_rule, unusable
-from exactlearn.data.labels import label_of
+from exactlearn.data.labels import interval, label_of
 from exactlearn.data.unseen import Unseen, report_unseen
 from exactlearn.errors import DataError
 
@@ -42,9 +42,9 @@ class FrameCoding(TableCoding):
         Names of all columns.
     values
         A value of each column for each of its states, shape (states,), of the type of the column:
-        its own, or of a bin the median, the lower of two; NaN for a bin without any. Of a column
-        that was left out because all its cells are equal it is that value, of others that were left
-        out none.
+        its own, or of a bin the median, the lower of two; of a bin without any the value nearest to
+        its middle. Of a column that was left out because all its cells are equal it is that value,
+        of others that were left out none.
 
     Examples
     --------
@@ -185,13 +185,21 @@ class FrameCoding(TableCoding):
 def _values_of_states(
     cells: "pd.Series[Any]", column: Column, states: Sequence[str]
 ) -> "pd.Series[Any]":
-    """Return the value of each state: the median of its cells, by number and then by label."""
+    """Return the value of each state: the median of its cells, by number and then by label.
+
+    Of a bin without cells it is the value nearest to its middle, the lower of two.
+    """
     codes = state_codes(column, states)
     rank = np.append(np.argsort(np.argsort(np.array(column.labels, object))), MISSING)
     order = np.lexsort((rank[column.codes], column.numbers[column.codes], codes))
     counts = np.bincount(codes + 1, minlength=len(states) + 1)  # missing cells first
     middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
-    values: pd.Series[Any] = cells.iloc[order[middle]].where(counts[1:] > 0)
+    rows = order[middle]
+    for k in np.flatnonzero(counts[1:] == 0).tolist():
+        distances = np.abs(column.numbers - np.mean(interval(states[k])))
+        nearest = np.lexsort((column.numbers, distances))[0]
+        rows[k] = np.argmax(column.codes == nearest)
+    values: pd.Series[Any] = cells.iloc[rows]
     return values
 
 

@@ -106,8 +106,16 @@ def test_the_value_of_a_bin_is_its_median():
     frame = pd.DataFrame({"x": [0.1, 0.2, 0.3, 5.5, 6.5]})
     coding = FrameCoding.fit_frame(frame, ["x"], "width:2")
     assert coding.values["x"].tolist() == [0.2, 5.5]
-    gap = FrameCoding.fit_frame(pd.DataFrame({"x": [0.5, 9.5]}), ["x"], "width:3")
-    assert np.isnan(gap.values["x"].iloc[1])
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "float32", "str", "category"])
+def test_the_value_of_a_bin_without_cells_is_the_nearest_of_the_fitted_type(kind):
+    numbers = np.r_[np.arange(15), np.arange(300, 315)].repeat(2)
+    frame = pd.DataFrame({"x": numbers}).astype(kind)
+    coding = FrameCoding.fit_frame(frame, ["x"], "width:5")
+    values = coding.values["x"]
+    assert values.dtype == frame["x"].dtype
+    assert [*map(float, values)] == [7, 14, 14, 300, 307]
 
 
 def test_later_rows_lie_in_the_fitted_bins():
