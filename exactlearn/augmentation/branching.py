@@ -155,7 +155,7 @@ def _root(
     if incumbent.is_over:
         return None
     problem = families.problem(relaxation.upper)
-    multipliers = cluster_multipliers(problem, incumbent)
+    multipliers = cluster_multipliers(problem.relative, incumbent)
     incumbent.prove(multipliers.bound(problem))
     assert incumbent.parents is not None
     network = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]

@@ -101,7 +101,7 @@ def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
 
 
 def _branch(task: Task, incumbent: Incumbent) -> _Outcome:
-    if branch(task, SolutionPool(incumbent)):
+    if branch(task, SolutionPool(incumbent, tolerance=task.tolerance)):
         return "optimal", ""
     return incumbent.status, f"{incumbent.ending} before all branches were closed"
 
@@ -279,7 +279,7 @@ def best_solutions(
     left = None if time_limit is None else max(0.0, time_limit - spent)
     status = best.status
     with Incumbent(left, on_event).running() as incumbent:
-        pool = SolutionPool(incumbent, k, distinct == "completions")
+        pool = SolutionPool(incumbent, k, distinct == "completions", task.tolerance)
         if best.parents is not None:
             pool.take(task.solution(best.parents, best.values))
         if status == "optimal":

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
+from exactlearn._runtime.tolerance import EPSILON
 from exactlearn.augmentation.families import FamilyTerms
 from exactlearn.augmentation.incomplete_rows import (
     FamilyTable,
@@ -30,8 +31,9 @@ from exactlearn.augmentation.incomplete_rows import (
     payers_of,
 )
 
-# Least improvement worth a branch, relative to a family's score.
-ROUNDING = 1e-10
+# Least improvement worth a branch, in nats, and by how many units in the last place a family's
+# score is off: a bound that is lower than the best score by less is no bound of a proof.
+LEAST_IMPROVEMENT, ROUNDING = 1e-8, 8.0 * EPSILON
 
 # Cells that may be looked at for each node of a family's search, on average.
 #
@@ -144,7 +146,7 @@ def _search(
             if k == n and bound > best:
                 best = bound
                 overwrite(best_at, at)
-            if bound <= best + ROUNDING * abs(best):
+            if bound <= best + LEAST_IMPROVEMENT + ROUNDING * abs(best):
                 k -= 1
                 continue
             if work[0] > max_work and best > -np.inf:

@@ -286,20 +286,21 @@ class Neighbourhood:
         problem = self.task.families(solution.values, control=self.incumbent)
         if self.incumbent.is_over:
             return
-        problem = problem.select(problem.allowed)
+        relative = problem.select(problem.allowed).relative
+        target = solution.target - problem.offset
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
-        planes = CuttingPlanes(problem, solution.target, clusters=start, control=self.incumbent)
+        planes = CuttingPlanes(relative, target, clusters=start, control=self.incumbent)
         bounds = [np.inf]
-        while planes.bound > solution.target and len(bounds) <= MAX_ROUNDS:
+        while planes.bound > target and len(bounds) <= MAX_ROUNDS:
             if not self.incumbent.goes_on() or not planes.step():
                 break
             bounds.append(planes.bound)
             before = bounds[max(0, len(bounds) - TAIL)]
-            if before - planes.bound < LEAST_GAIN * (before - solution.target):
+            if before - planes.bound < LEAST_GAIN * (before - target):
                 break
         root = planes.root()
         self.relaxed = solution
-        self.root, self.tight = root.multipliers, root.bound <= solution.target
+        self.root, self.tight = root.multipliers, root.bound <= target
 
     def _at_distance(self, search: MoveSearch, size: int) -> Solution | None:
         """Search the completions in which just so many cells differ."""

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf, isclose
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,36 +16,52 @@ from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.tolerance import gap_between
+from exactlearn._runtime.tolerance import TOLERANCE, gap_between
 from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
-from exactlearn.scoring.scores import Score, ScoreLike, scored_family
+from exactlearn.scoring.scores import (
+    Score,
+    ScoreLike,
+    score_tolerance,
+    scored_family,
+    total_weight,
+)
 from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import MaxParents
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Least improvement, relative to the score, that a step must bring: less is rounding.
-IMPROVEMENT = 1e-7
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(ByValue, shown="score values"):
-    """A DAG and a completion with their score."""
+    """A DAG and a completion with their score.
+
+    Parameters
+    ----------
+    parents
+        Parents of each variable.
+    values
+        State of each missing cell.
+    score
+        Score of the DAG on the completed table.
+    tolerance
+        Difference of scores, in nats, that counts as none.
+    """
 
     parents: tuple[tuple[int, ...], ...]
     values: NDArray[np.int64]
     score: float
+    tolerance: float = TOLERANCE
 
     @property
     def target(self) -> float:
         """Score that a solution must exceed to count as better."""
-        return self.score + IMPROVEMENT * max(1.0, abs(self.score))
+        return self.score + self.tolerance
 
     @property
     def order(self) -> tuple[float, tuple[tuple[int, ...], ...], list[int]]:
@@ -186,9 +202,6 @@ class Incumbent(SearchControl):
         return Event(self.seconds, score, bound, nodes, self.parents, values, left)
 
 
-# Relative difference of bound and score below which no better solution is looked for.
-GAP_TOLERANCE = 1e-9
-
 _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
 
 
@@ -204,11 +217,14 @@ class SolutionPool:
         Number of solutions looked for.
     by_completion
         Whether each completion is wanted once only, with its best DAG.
+    tolerance
+        Difference of scores, in nats, that counts as none.
     """
 
     incumbent: Incumbent
     k: int = 1
     by_completion: bool = False
+    tolerance: float = TOLERANCE
     _found: dict[_Key, Solution] = field(default_factory=dict, repr=False)
 
     def take(self, solution: Solution) -> None:
@@ -235,15 +251,12 @@ class SolutionPool:
             floor = min(solution.score for solution in self._found.values())
         else:
             return -inf
-        return floor + GAP_TOLERANCE * max(1.0, abs(floor))
+        return floor + self.tolerance
 
 
 AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
 ]
-
-# Largest difference of scores, relative to their size, that a check forgives.
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -389,9 +402,9 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         for violation in chosen.violations(self.parents):
             raise CheckError(f"the network breaks a constraint: {violation}")
         total = total_score(self.completed(dataset), self.parents, score)
-        if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        slack = score_tolerance(dataset.n_variables, total_weight(dataset))
+        if abs(total - self.score) > slack:
             raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
-        slack = TOLERANCE * max(1.0, abs(self.score))
         if self.score > self.bound + slack:
             raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
         if self.status == "optimal" and self.bound > self.score + slack:

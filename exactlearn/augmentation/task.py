@@ -25,7 +25,7 @@ from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.properties import Domain, is_convex
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, score_tolerance, total_weight
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.component_solver import DEFAULTS, SolverParameters
@@ -75,6 +75,11 @@ class Task:
         return Domain.of(self.dataset.cardinalities, self.dataset.row_weights)
 
     @cached_property
+    def tolerance(self) -> float:
+        """Difference of scores, in nats, that counts as none."""
+        return score_tolerance(self.dataset.n_variables, total_weight(self.dataset))
+
+    @cached_property
     def tables(self) -> TermTables:
         """The score's functions, tabulated for the table's completions."""
         return TermTables(self.score, self.dataset.cardinalities, self.dataset.row_weights)
@@ -122,9 +127,8 @@ class Task:
 
     def solution(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Solution:
         """Score a DAG with a completion."""
-        return Solution(
-            parents, values, total_score(self.dataset.complete(values), parents, self.score)
-        )
+        total = total_score(self.dataset.complete(values), parents, self.score)
+        return Solution(parents, values, total, self.tolerance)
 
     def solve(
         self, problem: Problem, incumbent: Incumbent, start: Solution | None = None

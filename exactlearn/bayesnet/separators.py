@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.hash_tables import index_rows, weight_by
+from exactlearn._runtime.tolerance import TOLERANCE, rounding
 from exactlearn._runtime.variable_arguments import variables_by_index
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -118,7 +119,7 @@ def learned_separators(
     while others := [v for v in candidates.tolist() if v not in selected]:
         scores = [bic(refined(labels, v)) for v in others]
         best = int(np.argmax(scores))
-        if scores[best] <= score + 1e-9 * abs(score):
+        if scores[best] <= score + TOLERANCE + rounding(score):
             break
         selected, score = selected | {others[best]}, scores[best]
         labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(np.int64)

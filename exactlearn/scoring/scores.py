@@ -34,6 +34,7 @@ from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.arguments import check_fields, checked_arguments, named, register
 from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn._runtime.number_arguments import POSITIVE
+from exactlearn._runtime.tolerance import TOLERANCE, rounding
 from exactlearn._runtime.variable_arguments import VariableLike, VariablesLike, variables_by_index
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError
@@ -458,6 +459,26 @@ def scored_family(dataset: Dataset, child: int, parents: Sequence[int], score: S
     counts = family_counts(dataset, child, parents)
     q = math.prod(dataset.cardinalities[list(parents)].astype(np.float64).tolist())
     return family_score(counts, q, score, total_weight(dataset))
+
+
+FUNCTION_ERROR = 8.0
+"""Units in the last place by which a function of a count, as the log-gamma one, is off at most."""
+
+
+def score_tolerance(n_variables: int, rows: float) -> float:
+    """Return the difference of two networks' scores, in nats, that counts as none.
+
+    It is the tolerance of proofs and a bound on rounding: a family adds up a function of the counts
+    of its cells and takes away that of its configurations, the sizes of which sum to at most
+    ``N log(N + 1)`` each for N rows.
+
+    Examples
+    --------
+    >>> f"{score_tolerance(10, 1e3):.8f} {score_tolerance(10, 1e7):.8f}"
+    '0.00000100 0.00000673'
+    """
+    size = rows * math.log1p(rows)
+    return TOLERANCE + 2.0 * n_variables * FUNCTION_ERROR * rounding(size)
 
 
 def total_weight(dataset: Dataset) -> float:

@@ -28,7 +28,7 @@ are looked for at each step.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import inf, isclose
+from math import inf
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -45,7 +45,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured, consistent_extension, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
-from exactlearn.scoring.scores import Score, ScoreLike
+from exactlearn.scoring.scores import Score, ScoreLike, score_tolerance, total_weight
 from exactlearn.scoring.set_sums import SetValues
 
 LEAST_GAIN = 1e-6
@@ -132,7 +132,8 @@ class EquivalenceSearch(
             return
         topological_order(self.parents)
         total = total_score(dataset, self.parents, score)
-        if not isclose(total, self.score, rel_tol=1e-9, abs_tol=1e-6):
+        slack = score_tolerance(dataset.n_variables, total_weight(dataset))
+        if abs(total - self.score) > slack:
             raise CheckError(f"the score of the network is {total!r}, not {self.score!r}")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf, isclose
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
-from exactlearn.augmentation.solutions import TOLERANCE, total_score
+from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -20,7 +20,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
-from exactlearn.scoring.scores import Score, family_score, total_weight
+from exactlearn.scoring.scores import Score, family_score, score_tolerance, total_weight
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,5 +197,6 @@ class StructuralEM(
         if not np.array_equal(most_probable_completion(self.network, dataset), self.values):
             raise CheckError("the values are not the network's most probable completion")
         total = total_score(self.completed(dataset), self.parents, score)
-        if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        slack = score_tolerance(dataset.n_variables, total_weight(dataset))
+        if abs(total - self.score) > slack:
             raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")

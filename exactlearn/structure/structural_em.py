@@ -31,7 +31,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.solutions import IMPROVEMENT, Incumbent, Solution
+from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Start, Task, starting_completions
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
@@ -265,8 +265,8 @@ class _Alternation:
             result = self._m_step(counts, network.parents)
             if result is None or result.parents is None:
                 return False
-            least = IMPROVEMENT * max(1.0, abs(current.expected_score))
-            if result.score <= current.expected_score + least or result.parents in seen:
+            target = current.expected_score + self.task.tolerance
+            if result.score <= target or result.parents in seen:
                 return True
             families = [counts.family(v, own) for v, own in enumerate(result.parents)]
             tables = tuple(smoothed(own, self.smoothing) for own in families)

@@ -1,12 +1,14 @@
 """The k best solutions against all DAGs times all completions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from exactlearn.augmentation import FamilyRules
+from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.exact import best_solutions
 from exactlearn.augmentation.solutions import total_score
-from exactlearn.errors import OptionError
+from exactlearn.errors import CheckError, OptionError
 from exactlearn.scoring.scores import BIC, BDeu
 from tests.augmentation_oracle import best_per_completion, random_table, solution_scores
 
@@ -44,6 +46,46 @@ def test_the_best_completions_are_those_of_all(seed):
     found = [solution.score for solution in ranked.solutions]
     assert found == pytest.approx(every[:k])
     assert len({p.values.tobytes() for p in ranked.solutions}) == len(found)
+
+
+def heavy_table(seed, n):
+    """Return a table whose complete rows weigh ten million times as much as the others."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, n, int(rng.integers(4, 8)), n, 3)
+    is_missing = (table.codes < 0).any(axis=1)
+    light = rng.integers(1, 9, table.n_rows) * (1e-3 if n == 2 else 1e-2)
+    return replace(table, weights=np.where(is_missing, light, 1.4e7))
+
+
+@pytest.mark.parametrize("seed", [5, 7, 17, 21])
+def test_small_differences_count_whatever_the_rows_weigh(seed):
+    table, score = heavy_table(seed, 2), BIC()
+    if seed % 2 == 0:
+        score = BDeu(1.0)
+    every = sorted(solution_scores(table, score, FamilyRules.of(2)).ravel(), reverse=True)
+    ranked = best_solutions(table, score, 6, max_parents=2)
+    assert ranked.status == "optimal"
+    assert [each.score for each in ranked.solutions] == pytest.approx(every[:6], rel=0, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["t-local", "branching"])
+def test_a_climb_takes_small_steps_whatever_the_rows_weigh(method):
+    table, score = heavy_table(2, 3), BDeu(1.0)
+    best = solution_scores(table, score, FamilyRules.of(2)).max()
+    result = augment(table, score, method=method, max_parents=2, t=3, starts=1)
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best, rel=0, abs=1e-5)
+
+
+def test_a_check_is_absolute():
+    table, score = heavy_table(2, 3), BDeu(1.0)
+    result = augment(table, score, max_parents=2)
+    rules = FamilyRules.of(2)
+    result.check_score(table, score, rules)
+    with pytest.raises(CheckError, match="the score of the completed table"):
+        replace(result, score=result.score - 0.1).check_score(table, score, rules)
+    with pytest.raises(CheckError, match=r"with the gap 0\.1"):
+        replace(result, bound=result.score + 0.1).check_score(table, score, rules)
 
 
 def test_a_limit_keeps_what_was_found():

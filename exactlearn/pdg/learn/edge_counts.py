@@ -36,6 +36,7 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.scoring.scores import score_tolerance, total_weight
 
 Size = Literal["effective", "representational"]
 SIZES: tuple[Size, ...] = ("effective", "representational")
@@ -136,7 +137,7 @@ class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood")
         tables = map(laid.parameters_of, range(laid.n_variables))
         bounds = dataset.total(logs), sum(float(information(table).sum()) for table in tables)
         value = StructureScore(self.size_weight, self.size).of(self.graph, self.log_likelihood)
-        rounding = 1e-6 + 1e-9 * abs(value)
+        rounding = score_tolerance(dataset.n_variables, total_weight(dataset))
         is_between = bounds[0] - rounding <= self.log_likelihood <= bounds[1] + rounding
         if not (is_between and abs(self.score - value) <= rounding):
             raise CheckError(
@@ -171,9 +172,6 @@ OnModel = Callable[[LearnedGraph, Callable[[], DecisionGraph]], None]
 
 Successors = Mapping[int, NDArray[np.int32]]
 """For each variable, shape (nodes, states, children); a node by its place within its variable."""
-
-LEAST_GAIN = 1e-7
-"""Smaller gains of the expected score are rounding."""
 
 
 def merged_rows(dataset: Dataset) -> Dataset:
@@ -322,4 +320,5 @@ def improved_by_counts(
     merged = merges.merged()
     value = score.of(merged, likelihood - merges.loss)
     gain = value - score.of(graph, refitted)
-    return (merged, gain) if gain > LEAST_GAIN * max(1.0, abs(value)) else None
+    rows = max(float(table.sum()) for table in tables.values())
+    return (merged, gain) if gain > score_tolerance(graph.n_variables, rows) else None

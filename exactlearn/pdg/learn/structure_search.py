@@ -49,10 +49,7 @@ from exactlearn.pdg.learn.edge_counts import (
 from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import checked_forest, forest_children, forest_order
-
-LEAST_GAIN = 1e-9
-"""Smaller relative gains of the score are rounding."""
-
+from exactlearn.scoring.scores import score_tolerance, total_weight
 
 SWEEPS = 100
 """Most rounds of splits, merges and redirections from one start."""
@@ -382,7 +379,7 @@ def improved(
         return state(before.iteration + 1, changed)
 
     first = state(0, populated)
-    least_gain = LEAST_GAIN * max(1.0, abs(first.objective))
+    least_gain = score_tolerance(rows.n_variables, total_weight(rows))
     return ascend(first, step, iterations=SWEEPS, least_gain=least_gain, control=control)[0]
 
 
