@@ -79,27 +79,13 @@ def require_run_places(
     OptionError
         As :func:`require_places`; also when a place lies outside of the folder.
     """
-    run, folder = steps.declared(table), folders[-1]
-    inputs = list(files_read(run.data).values()) if run.pipeline else []
+    run = steps.declared(table)
+    folder = folders[-1]
+    places, replaced, inputs = _files_of_steps(table, folder)
+    if run.pipeline:
+        inputs += files_read(run.data).values()
     own_places = [Place("--output", path) for path in folders]
-    replaced = list(_replaced_files(own_places, Run.files_in_folder))
-    places = list[Place]()
-    written = set(steps.WRITTEN)
-    for step in steps.declared_steps(table):
-        options = steps.placed(step, folder, written)
-        path = folder / step.output if step.output else None
-        step_places = [
-            Place(f"{step.command}.{place.option.removeprefix('--')}", place.path)
-            for place in _places(options, path)
-        ]
-        places += step_places
-        replaced += _replaced_files(step_places, options.files_in_folder)
-        inputs += [
-            file
-            for key, file in files_read(options).items()
-            if not steps.is_own(str(getattr(step.options, key)), written)
-        ]
-        written |= step.written
+    replaced += _replaced_files(own_places, Run.files_in_folder)
     for place in places:
         _require_writable(place)
     _require_different([*(Place("the run", folder / name) for name in steps.WRITTEN), *places])
@@ -128,6 +114,33 @@ def require_not_read(places: Iterable[Place], inputs: Sequence[Path]) -> None:
                     f"{option} {path}: the command reads this file{name}, and it would be lost; "
                     "name another place, or replace it with --overwrite"
                 )
+
+
+def _files_of_steps(
+    table: steps.Table, folder: Path
+) -> tuple[list[Place], list[Place], list[Path]]:
+    """Return the places of the steps of a run, the files there, and the files that are read.
+
+    A file that an earlier step writes is no input.
+    """
+    places = list[Place]()
+    replaced = list[Place]()
+    inputs = list[Path]()
+    written = set(steps.WRITTEN)
+    for step in steps.declared_steps(table):
+        options = steps.placed(step, folder, written)
+        path = folder / step.output if step.output else None
+        step_places = [
+            Place(f"{step.command}.{place.option.removeprefix('--')}", place.path)
+            for place in _places(options, path)
+        ]
+        places += step_places
+        replaced += _replaced_files(step_places, options.files_in_folder)
+        for key, file in files_read(options).items():
+            if not steps.is_own(str(getattr(step.options, key)), written):
+                inputs.append(file)
+        written |= step.written
+    return places, replaced, inputs
 
 
 def _places(options: Declared, path: Path | None) -> Iterator[Place]:
