@@ -42,6 +42,11 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
         is_pooled = run.pool != "" and ("error" in row or key not in unfinished)
         return [run.case, run.pool] if is_pooled else [run.case]
 
+    # Methods stand in the grid's order, whichever repetitions of each are done.
+    places = dict[tuple[str, str], int]()
+    for place, run in enumerate(runs):
+        places.setdefault((run.case, run.arguments["method"]), place)
+    ordered = sorted(runs, key=lambda run: places[run.case, run.arguments["method"]])
     rows = [
         {
             **run.arguments,
@@ -49,7 +54,7 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
             "case": case,
             "method": ", ".join(filter(None, (run.arguments["method"], row.get("label")))),
         }
-        for run in runs
+        for run in ordered
         for row in record.done.get(run.key, ())
         for case in cases_of(run, row)
     ]

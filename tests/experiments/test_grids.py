@@ -266,6 +266,12 @@ def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
     assert found.loc["both", "n"].tolist() == [1, 1]
     assert found.loc["both", "value"].tolist() == [2.5, 1.5] != both_values.tolist()
     assert found.loc[("1", "good"), "value"] == 2.0
+    first_of_good = next(run for run in runs if run.arguments["method"] == "good")
+    of_one_repetition = {**record.done}
+    del of_one_repetition[first_of_good.key]  # cut short, so that the second one is done before it
+    found = summary(grid, frame_of(grid, runs, Record(done=of_one_repetition)))
+    assert found.loc["1"].index.tolist() == ["good", "bad"]
+    found = summary(grid, frame_of(grid, runs, record))
     assert found.loc[("2", "good"), "n"] == 2
     del record.done[of_one_value[0].key]
     found = summary(grid, frame_of(grid, runs, record))
