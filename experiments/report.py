@@ -197,7 +197,10 @@ def figures_of(grid: Grid, row: Mapping[str, Any]) -> str:
     """
     if "error" in row:
         return str(row["error"])
-    texts = {name: _number(row.get(name), n) for name, n in grid.content["columns"].items()}
+    columns = grid.content["columns"]
+    if columns.keys().isdisjoint(row):
+        columns = {name: 3 for name, value in row.items() if isinstance(value, float)}
+    texts = {name: _number(row.get(name), n) for name, n in columns.items()}
     return ", ".join(f"{name} {text}" for name, text in texts.items() if text)
 
 

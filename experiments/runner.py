@@ -2,8 +2,8 @@
 
 A run that the budget cuts short goes on later from its finished parts (`Parts`). The next call
 does the other runs first, so that a run larger than the budget does not keep them from being done.
-Until a table has its first row, each run of the first case gets a few seconds only, and more in
-each of some rounds, so that the quickest method is soon shown.
+Before a table has its first row, some runs of the first case get a few seconds each, until one is
+done, so that a quick method is soon shown.
 """
 
 import inspect
@@ -27,9 +27,8 @@ from experiments.record import NOTHING_KEPT, Parts, Record, Row
 
 GRIDS = Path(__file__).parent / "grids"
 
-FIRST_ROUNDS = (5.0, 10.0, 20.0)
-"""Seconds of each run of the first case in the rounds of a table that has no row yet."""
-
+FIRST_ATTEMPTS, FIRST_SECONDS = 7, 8.0
+"""Runs that may be the first row of a table, and seconds of each: within a minute in all."""
 
 INTERRUPT_INTERVAL = 1.0
 """Seconds between two interrupts of a run that is over."""
@@ -214,12 +213,21 @@ def _do_first(
     deadline: float | None,
     keep: Callable[[Run, list[Row] | float | None], None],
 ) -> Run | None:
-    """Do one run of the first case, and return it: in each round all get some seconds."""
+    """Do a run of the first case in few seconds, for the first row of a table, and return it.
+
+    Quick methods stand last, as those compared with, or else first: these are tried in turn.
+    """
     left = record.left(runs)
-    # The methods compared with stand last, and most of them are quick.
-    first_case = [run for run in reversed(left) if run.case == left[0].case]
-    for seconds, run in product(FIRST_ROUNDS, first_case):
-        end = monotonic() + seconds
+    first_repetition = [
+        run
+        for run in left
+        if (run.case, run.arguments["seed"]) == (left[0].case, left[0].arguments["seed"])
+    ]
+    last = len(first_repetition) - 1
+    from_both_ends = sorted(range(last + 1), key=lambda k: (min(k, last - k), -k))
+    for k in from_both_ends[:FIRST_ATTEMPTS]:
+        run = first_repetition[k]
+        end = monotonic() + FIRST_SECONDS
         if deadline is not None:
             end = min(end, deadline)
         result = attempt(run, end, record.parts_path(run))

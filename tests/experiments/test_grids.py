@@ -175,7 +175,7 @@ def summed(monkeypatch):
         return {"value": sum(parts(str(k), partial(part_of, method, k)) for k in range(3))}
 
     monkeypatch.setattr(runner, "import_module", lambda name: SimpleNamespace(measured=measured))
-    monkeypatch.setattr(runner, "FIRST_ROUNDS", (0.2, 0.2))
+    monkeypatch.setattr(runner, "FIRST_SECONDS", 0.2)
     return finished, endless_parts
 
 
@@ -184,7 +184,7 @@ def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(su
     runs = list(toy(cases=[{"size": [1, 2]}]).runs(methods=["good"]))
     long, short = runs
     endless_parts.add(("good", 2))
-    work(runs, Record(tmp_path / "toys.jsonl"), seconds=0.5)
+    work(runs, Record(tmp_path / "toys.jsonl"), seconds=0.3)
     assert finished[:2] == [("good", 0), ("good", 1)]
     record = Record(tmp_path / "toys.jsonl")
     assert long.key in record.cut
