@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime import variable_arguments
 from exactlearn.data.labels import (
     equal_to_any,
+    has_other_forms,
     interval,
     label_of,
     number,
@@ -129,6 +130,8 @@ def find_equal_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[n
     """
     position = {state: code for code, state in enumerate(states)}
     codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
+    if not any(map(has_other_forms, states)):
+        return codes
     for key in (value_of, number_value_of):
         unknown = np.flatnonzero(codes == MISSING).tolist()
         places = unique_places(states, key) if unknown else {}

@@ -11,6 +11,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import compress
+from math import isfinite, isnan, nan
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from exactlearn.errors import StateWarning, warn_caller
 
 DIGITS = 15
 """Significant digits by which fractions are compared (DBL_DIG of C)."""
+
+_NEAR = 10.0 ** (2 - DIGITS)
+"""Numbers with equal first digits differ by less than this share."""
 
 _LARGEST_EXACT = 2**53
 """From this number on, not every whole number is a float."""
@@ -48,7 +53,7 @@ def number(label: str) -> float:
     (1000.0, nan, nan)
     """
     value = _end(label)
-    return value if np.isfinite(value) and "_" not in label else np.nan
+    return value if isfinite(value) and "_" not in label else nan
 
 
 def value_of(label: str) -> str:
@@ -86,7 +91,7 @@ def number_value_of(label: str) -> str:
 def _number_text(label: str) -> str:
     """Return the standard text of the number that a label writes, else the label."""
     value = number(label)
-    if np.isnan(value):
+    if isnan(value):
         return label
     if not value.is_integer():
         return f"{value:.{DIGITS}g}"
@@ -104,10 +109,21 @@ def equal_to_any(symbols: Sequence[str]) -> Callable[[str], bool]:
     (True, True, False)
     """
     texts = {symbol.strip() for symbol in symbols}
-    numbers = {value_of(text) for text in texts if not np.isnan(number(text))}
+    numbers = {value_of(text) for text in texts if not isnan(number(text))}
     if not numbers:
         return texts.__contains__
     return lambda label: label in texts or value_of(label) in numbers
+
+
+def has_other_forms(label: str) -> bool:
+    """Return whether labels with another text may denote the value of a label.
+
+    Examples
+    --------
+    >>> has_other_forms("1"), has_other_forms("TRUE"), has_other_forms("yes")
+    (True, True, False)
+    """
+    return not isnan(number(label)) or label.lower() in _TRUTH
 
 
 def synonyms(labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -118,7 +134,18 @@ def synonyms(labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
     >>> synonyms(["1.0", "0", "1", "TRUE", "007", "7"])
     {'1': ('1', '1.0')}
     """
-    return _groups(labels, value_of)
+    numbers = np.array([*map(number, labels)], np.float64)
+    # Equal numbers are neighbours in order, so that of many labels few need their standard texts.
+    order = np.argsort(numbers)
+    ordered_numbers = numbers[order]
+    with np.errstate(over="ignore"):
+        is_near = np.diff(ordered_numbers) <= np.abs(ordered_numbers[1:]) * _NEAR
+    candidates = np.zeros(len(labels), np.bool_)
+    candidates[order[1:][is_near]] = True
+    candidates[order[:-1][is_near]] = True
+    for k in np.flatnonzero(np.isnan(numbers)).tolist():
+        candidates[k] = labels[k].lower() in _TRUTH
+    return _groups([*compress(labels, candidates)], value_of)
 
 
 def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:

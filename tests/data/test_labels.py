@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import exactlearn as el
-from exactlearn.data.labels import value_of
+from exactlearn.data.labels import synonyms, value_of
 from exactlearn.errors import DataError, OptionError, StateWarning
 from exactlearn.evaluation.metrics import JudgedCells
 
@@ -215,3 +215,21 @@ def test_a_true_table_may_write_numbers_otherwise():
     for cells in ([1.0, 0.0, 1.0], ["1.0", "0.0", "1.0"]):
         truth = el.Dataset.from_frame(pd.DataFrame({"x": cells, "y": list("aba")}))
         assert JudgedCells.of(incomplete, [1], truth).accuracy == 1
+
+
+@given(
+    st.lists(
+        st.sampled_from(["0", "-0", "-0.0", "1e308", "-1e308", "true", "TRUE", "07", "7", "7.0"])
+        | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+        | st.tuples(st.integers(-9, 9), st.sampled_from([0.1, 0.7, 1e-9, 1e15])).map(
+            lambda pair: repr(pair[0] * pair[1])
+        ),
+        unique=True,
+    )
+)
+def test_synonyms_are_all_labels_of_equal_values(labels):
+    expected = {}
+    for label in sorted(labels):
+        expected.setdefault(value_of(label), []).append(label)
+    several = {value: tuple(group) for value, group in expected.items() if len(group) > 1}
+    assert synonyms(labels) == several
