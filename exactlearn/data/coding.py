@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
+"""Separators of columns that a program may have left within one."""
+
 
 class CodingOptions(NamedTuple):
     """How columns are coded.
@@ -365,8 +368,30 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     if not kept or not len(frame):
         raise DataError(f"the frame has the shape {len(frame), len(kept)}, expected rows, columns")
     columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
+    _require_parted(columns)
     rows = np.arange(len(frame))
     return LabelledRows(None, columns, rows, unit="row", index=frame.index)
+
+
+def _require_parted(columns: Sequence[Column]) -> None:
+    """Refuse a single column whose name and cells hold a separator: it was read as one of several.
+
+    Raises
+    ------
+    DataError
+        When its name and all its cells hold a separator equally often.
+    """
+    if len(columns) != 1:
+        return
+    (column,) = columns
+    for mark, described in SEPARATORS.items():
+        counts = {label.count(mark) for label in (column.name, *column.labels)}
+        if len(column.labels) > 1 and len(counts) == 1 and 0 not in counts:
+            raise DataError(
+                f"the only column, {column.name!r}, holds {described} in its name and in all its "
+                "cells: these seem to be several columns; read the file with that separator, or "
+                "rename the column"
+            )
 
 
 def column_names(frame: "pd.DataFrame") -> list[str]:

@@ -145,3 +145,12 @@ def test_estimators_leave_columns_without_a_label_out():
     with pytest.warns(el.errors.ColumnWarning, match="without a name"):
         imputer = ExactImputer().fit(frame)
     assert imputer.left_out_.keys() == {""}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", " "])
+def test_a_frame_that_was_read_by_another_separator_is_refused(mark):
+    name = mark.join(["a", "b", "c"])
+    cells = [mark.join(["0", "1", "x"]), mark.join(["1", "1", "y"])] * 5
+    with pytest.raises(DataError, match=r"the only column, .* seem to be several columns"):
+        el.learn(pd.DataFrame({name: cells}))
+    assert el.learn(pd.DataFrame({"a": cells})).names == ("a",)
