@@ -619,7 +619,8 @@ class Query(sections.ModelReading):
     targets
         Variable whose posterior is wanted; repeatable.  [default: all without evidence]
     best
-        The K most probable explanations.
+        The K most probable explanations: states of all variables without evidence together, or
+        with --target of the targets, the other variables summed out.
     independences
         The independences that a decision graph states, and the contexts of its nodes.
 

@@ -196,7 +196,9 @@ def run_query(options: Query, output: Output) -> Answer:
     """Answer what a model says of one case."""
     require_suffix(output.path, (".json",))
     model = el.read_model(options.source, normalise=options.normalise)
-    evidence, targets = options.evidence, options.targets
+    evidence = options.evidence
+    targets = list(dict.fromkeys(options.targets))
+    remarks: list[str] = []
     found = el.query(model, evidence, targets or None)
     record: dict[str, Any] = {
         "evidence": dict(evidence),
@@ -204,15 +206,22 @@ def run_query(options: Query, output: Output) -> Answer:
         "probability_of_evidence": found.probability_of_evidence,
     }
     if options.best is not None:
-        listed = el.most_probable_explanations(as_graph(model), evidence, options.best)
-        record["explanations"] = [vars(one) for one in listed]
+        explanations = el.most_probable_explanations(
+            as_graph(model), evidence, options.best, targets=targets or None
+        )
+        record["explanations"] = [vars(explanation) for explanation in explanations]
+        if targets:
+            remarks.append(
+                f"The explanations are the most probable states of {', '.join(targets)} together, "
+                "the other variables summed out"
+            )
     if options.independences:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
     is_hidden = len(record) > 3 and not targets
     shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
-    return output.save(record, shown=shown)
+    return output.save(record, shown=shown, remarks=remarks)
 
 
 @ended_by_signal()

@@ -188,7 +188,8 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
             if file is None or sha256([file]) != read.sha256:
                 raise OptionError(f"{read.name} is not there any more, or has changed.")
             if has_answer:
-                found |= _shown(el.read_model(file))
+                is_normalised = getattr(made.declared, "normalise", False)
+                found |= _shown(el.read_model(file, normalise=is_normalised))
             elif isinstance(made.declared, Reading):
                 found["data"] = load(file, made.declared)
     return found

@@ -53,9 +53,13 @@ class Explanation:
 
 @checked_arguments()
 def most_probable_explanations(
-    model: ModelLike, evidence: Evidence | None = None, k: int = 1
+    model: ModelLike,
+    evidence: Evidence | None = None,
+    k: int = 1,
+    *,
+    targets: str | Sequence[str] | None = None,
 ) -> list[Explanation]:
-    """Return the ``k`` most probable configurations of the variables without evidence.
+    """Return the ``k`` most probable configurations of the variables without evidence, or of some.
 
     Parameters
     ----------
@@ -65,15 +69,19 @@ def most_probable_explanations(
     k
         How many, at least 1; fewer come back when fewer are possible. Of equally probable ones
         those with lower states of the variables nearest to the root of the forest come first.
+    targets
+        The variables whose states together are wanted (MAP), the others summed out; by default all
+        variables without evidence.
 
     Raises
     ------
     OptionError
-        If a variable or state is unknown, or ``k`` is less than 1.
+        If a variable or state is unknown, ``k`` is less than 1, or a target is named twice or none.
     DataError
         If the evidence has probability zero.
     TooLargeError
-        If a network's decision graph would be too large, or where branch and bound ends unproven.
+        If a network's decision graph would be too large, where branch and bound ends unproven, or
+        the configurations of the targets are too many to have probabilities in floats.
 
     Examples
     --------
@@ -82,12 +90,16 @@ def most_probable_explanations(
     >>> [(each.states["Cancer"], round(each.probability, 4)) for each in best]
     [('False', 0.4233), ('False', 0.1814)]
     """
+    if targets is not None and (not targets or len(set(targets)) < len(targets)):
+        raise OptionError("most probable states: name at least one variable, and each once")
     graph = conditional(model, evidence)
-    targets = [v for v, name in enumerate(model.names) if name not in (evidence or {})]
-    if not isinstance(model, NaiveBayes):
-        found = zip(*best_rows(graph, k), strict=True)
-        return [_explanation(graph, targets, row, float(value)) for row, value in found]
-    return _best_of(graph, targets, k)
+    if targets is not None:
+        return _most_probable(graph, [graph.index(name) for name in targets], k)
+    unobserved = [v for v, name in enumerate(model.names) if name not in (evidence or {})]
+    if isinstance(model, NaiveBayes):
+        return _best_of(graph, unobserved, k)
+    best = zip(*best_rows(graph, k), strict=True)
+    return [_explanation(graph, unobserved, row, float(value)) for row, value in best]
 
 
 @checked_arguments()
@@ -123,17 +135,18 @@ def most_probable_states(
     >>> best.states, round(best.probability, 4)
     ({'lung': 'no', 'bronc': 'yes'}, 0.7689)
     """
-    if not targets or len(set(targets)) < len(targets):
-        raise OptionError("most probable states: name at least one variable, and each once")
-    graph = conditional(model, evidence)
-    wanted = [graph.index(name) for name in targets]
-    bits = float(np.log2(graph.cardinalities[wanted]).sum())
+    return most_probable_explanations(model, evidence, targets=targets)[0]
+
+
+def _most_probable(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
+    """Return the ``k`` most probable configurations of some variables, if not too many."""
+    bits = float(np.log2(graph.cardinalities[list(targets)]).sum())
     if bits > MOST_BITS:
         raise TooLargeError(
-            f"{len(wanted)} variables have 2^{bits:.0f} configurations, the limit is"
+            f"{len(targets)} variables have 2^{bits:.0f} configurations, the limit is"
             f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    return _best_of(graph, wanted, 1)[0]
+    return _best_of(graph, targets, k)
 
 
 def _best_of(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:

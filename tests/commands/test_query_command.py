@@ -5,9 +5,11 @@ from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.data.labels import interval
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.model_json import write_pdg
+from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.queries.posteriors import query
-from tests.command_line import fails, run, run_json
+from tests.command_line import fails, invoke, run, run_json
+from tests.network_oracle import joint
 from tests.pdg_oracle import paper_example
 
 
@@ -26,6 +28,24 @@ def test_all_questions_are_answered_in_one_record(model):
     assert first["states"].keys() == {"X0", "X1", "X2"}
     assert record["independences"]
     assert "probability" in run("query", model, "--best", 1)
+
+
+def test_the_best_states_are_those_of_the_targets():
+    words = ("query", "asia", "-e", "dysp=yes", "-t", "bronc", "-t", "lung", "-t", "lung")
+    explained = run_json(*words, "--best", 9)["explanations"]
+    table = joint(read_network("asia"))  # asia, tub, smoke, lung, bronc, either, xray, dysp
+    marginal = table[..., 0].sum(axis=(0, 1, 2, 5, 6))
+    marginal /= marginal.sum()
+    labels = ("yes", "no")
+    expected = {
+        (labels[bronc], labels[lung]): marginal[lung, bronc] for bronc in (0, 1) for lung in (0, 1)
+    }
+    assert [list(each["states"]) for each in explained] == [["bronc", "lung"]] * 4
+    probabilities = {tuple(each["states"].values()): each["probability"] for each in explained}
+    assert probabilities == pytest.approx(expected)
+    assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
+    told = invoke(*words, "--best", 1).stderr
+    assert "most probable states of bronc, lung together, the other variables summed out" in told
 
 
 @pytest.fixture(scope="module")

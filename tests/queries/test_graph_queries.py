@@ -84,6 +84,19 @@ def test_the_most_probable_states_are_the_joints_maximum(seed, n):
     assert marginal[where] == pytest.approx(marginal.max(), rel=1e-11)
 
 
+@given(SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 7, 1000]))
+@settings(max_examples=25)
+def test_the_best_states_of_targets_are_those_of_the_sorted_marginal(seed, n, k):
+    rng, graph, evidence, full, _ = case(seed, n)
+    chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
+    targets = [graph.names[v] for v in chosen]
+    best = most_probable_explanations(graph, evidence, k, targets=targets)
+    marginal = full.sum(axis=tuple(v for v in range(n) if v not in chosen))
+    expected = np.sort(marginal[marginal > 0])[::-1][:k]
+    np.testing.assert_allclose([each.probability for each in best], expected, rtol=1e-11)
+    assert all(list(each.states) == targets for each in best)
+
+
 def test_a_search_that_ends_unproven_says_so(monkeypatch):
     graph = random_graph(np.random.default_rng(6), 9, zeros=0)
     monkeypatch.setattr(explanations, "NODE_LIMIT", 1)
