@@ -406,15 +406,19 @@ class NamedVariables:
         """
         ours = dict(zip(self.names, self.states, strict=True))
         theirs = dict(zip(other.names, other.states, strict=True))
+        strange = sorted(ours.keys() ^ theirs.keys())
+        if strange:
+            raise OptionError(
+                f"expected two models of the same variables, but only one has {strange[0]!r}"
+            )
         places = dict[str, list[int]]()
-        for name in ours | theirs:
-            of_first = ours.get(name, ())
-            of_second = theirs.get(name, ())
+        for name, of_first in ours.items():
+            of_second = theirs[name]
             places[name] = find_equal_states(of_second, of_first).tolist()
             if sorted(places[name]) != [*range(len(of_first))]:
                 raise OptionError(
                     "expected two models of the same variables with the same states, but of "
-                    f"{name!r} one has the states {', '.join(of_first) or 'none'} and the other "
-                    f"{', '.join(of_second) or 'none'}"
+                    f"{name!r} one has the states {', '.join(of_first)} and the other "
+                    f"{', '.join(of_second)}"
                 )
         return [*map(self.names.index, theirs)], [places[name] for name in theirs]

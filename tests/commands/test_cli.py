@@ -152,7 +152,7 @@ def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
     ours, theirs = (run_json("query", model, *evidence)["posterior"] for model in (net, graph))
     assert theirs["ill"]["yes"] > ours["ill"]["yes"] > 0.8
     declared = ",".join(f'"{name}"' for name in (*names, "older"))
-    run("convert", cut, "--states", f"age={declared}", "-o", cut)
+    run("convert", cut, "--states", f"age={declared}", "-o", cut, "--overwrite")
     assert read_dataset(cut).states[0] == names
 
 
