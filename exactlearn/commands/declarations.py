@@ -118,6 +118,9 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
 
     Parameters
     ----------
+    solver
+        Solver of parent-set selection, or greedy and k-greedy search over equivalence classes, ges
+        and kes, this one with --greediness K and --restarts N.
     start
         Begin with this network or graph, or with that of an earlier result.
     counts
@@ -161,12 +164,16 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     files_in_folder = ("result.json", "network.bif", "network.svg", "trace.csv", "bootstrap.json")
     groups: ClassVar = {
         "Score": "counts",
-        "Search": "start gap threads greediness restarts",
+        "Search": "solver start gap threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
     }
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
+    solver: str = option(
+        "auto",
+        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *sections.CLASS_SEARCHES),
+    )
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
     gap: float = option(0.0, least=0, metavar="NATS", excludes=("best",))

@@ -121,7 +121,6 @@ def scoring(dataset: el.Dataset, options: sections.CompleteLearning, **more: Any
     OptionError
         When one variable is allowed more parents than all are.
     """
-    _require_parent_sets(options)
     return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
 
 
@@ -135,15 +134,6 @@ def learning_options(dataset: el.Dataset, options: sections.CompleteLearning) ->
     }
 
 
-def _require_parent_sets(search: sections.Selection) -> None:
-    """Refuse a solver that selects no parent sets."""
-    if search.solver in sections.CLASS_SEARCHES:
-        raise OptionError(
-            f"solver {search.solver!r} searches equivalence classes of complete data, without "
-            "parent sets: give it to 'exactlearn solve', or to a step [solve] of a run file"
-        )
-
-
 def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning) -> dict[str, Any]:
     """Return how network and completion are learned, as keywords of `augment` and `Learning`.
 
@@ -155,7 +145,6 @@ def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning
     InfeasibleError
         As :func:`constraints`.
     """
-    _require_parent_sets(options)
     if options.scoring_time is not None:
         raise OptionError(
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "

@@ -152,7 +152,8 @@ class Criterion(Declared):
     max_parents
         Most parents of a variable, or 'none' for no limit.
     size_weight
-        Trade-off of 'penalised', 0 to 1.
+        Weight lambda of the size in (1-lambda) log-likelihood - lambda size, which penalised needs;
+        0 to 1.
     scoring_time
         Search parent sets best first for so many seconds instead of scoring all: for many
         variables. The result is optimal over those found, which depend on the machine.
@@ -163,7 +164,7 @@ class Criterion(Declared):
     criterion: str = option("bdeu", choices=registered("scoring.scores.CRITERIA"))
     ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
     max_parents: int | Literal["none"] = option(3, least=0)
-    size_weight: float | None = option(None, in_files=True)
+    size_weight: float | None = option(None, least=0, most=1, only="criterion=penalised")
     scoring_time: float | None = option(None, least=0)
 
     @property
@@ -234,8 +235,7 @@ class Selection(Constrained, Random):
     Parameters
     ----------
     solver
-        Solver of parent-set selection; of 'solve' also greedy and k-greedy search over
-        equivalence classes, ges and kes, this one with --greediness K and --restarts N.
+        Solver of parent-set selection.
     constraints
         TOML file with these and more constraints: required, forbidden, tiers, and as lists
         required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and
@@ -252,7 +252,7 @@ class Selection(Constrained, Random):
 
     solver: str = option(
         "auto",
-        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *CLASS_SEARCHES),
+        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto"),
     )
     constraints: str | None = option(None, reads=True, metavar="FILE.toml")
     time_limit: float | None = option(None, least=0)

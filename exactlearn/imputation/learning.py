@@ -36,7 +36,7 @@ from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, posterior_cells
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, DatasetLike, as_dataset
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers import solve
@@ -94,6 +94,8 @@ class Imputed(ByValue, shown="status values score bound network"):
         for methods without.
     status
         How the search ended, as for :class:`~exactlearn.augmentation.Augmentation`.
+    table
+        The table whose missing cells these are, in the coding of the values.
     """
 
     values: NDArray[np.int64] | None
@@ -103,19 +105,22 @@ class Imputed(ByValue, shown="status values score bound network"):
     score: float = nan
     bound: float = inf
     status: str = "heuristic"
+    table: Dataset | None = None
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float64]) -> "Imputed":
         """Give each cell its most probable state, the first of several."""
         return cls(values=likeliest(probabilities), probabilities=probabilities)
 
-    def to_frame(self, dataset: Dataset) -> "pd.DataFrame":
+    def to_frame(self, dataset: DatasetLike | None = None) -> "pd.DataFrame":
         """Return the values of a table's missing cells as a pandas frame.
 
         Parameters
         ----------
         dataset
-            The table that was imputed.
+            The table that was imputed, a :class:`~exactlearn.Dataset` or a frame; it may be left
+            out where the result knows it, as those of :func:`~exactlearn.impute` and
+            :class:`~exactlearn.Imputer` do.
 
         Returns
         -------
@@ -123,9 +128,10 @@ class Imputed(ByValue, shown="status values score bound network"):
             Columns row, variable, value; where the method has probabilities, also that of the
             value, the next best value and its loss, see :attr:`losses`; no rows without values.
         """
+        table = as_dataset(dataset) if self.table is None else self.table
         if self.values is None:
-            return dataset.part(slice(0)).completion_frame([])
-        return dataset.completion_frame(self.values, self.probabilities, self.losses)
+            return table.part(slice(0)).completion_frame([])
+        return table.completion_frame(self.values, self.probabilities, self.losses)
 
     @property
     def losses(self) -> NDArray[np.float64] | None:

@@ -264,9 +264,11 @@ class Imputer(Displayed, shown="mode learning network draws"):
         table, network = self._table(dataset), self._network
         probabilities = self._model.posterior(table)
         if self._is_augmented(table):
-            return replace(self._found, probabilities=probabilities)
+            return replace(self._found, probabilities=probabilities, table=table)
         values = self._values(table, probabilities)
-        found = Imputed(values=values, probabilities=probabilities, status=self._found.ended)
+        found = Imputed(
+            values=values, probabilities=probabilities, status=self._found.ended, table=table
+        )
         if self.mode in AVERAGING:
             return found
         order = [network.index(name) for name in table.names]
@@ -413,4 +415,5 @@ def impute(
     1   12     dysp    no
     """
     require_weight(dataset)
-    return METHODS[method](dataset, Learning() if learning is None else learning)
+    imputed = METHODS[method](dataset, Learning() if learning is None else learning)
+    return imputed if imputed.table is not None else replace(imputed, table=dataset)

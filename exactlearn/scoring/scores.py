@@ -37,7 +37,7 @@ from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.tolerance import TOLERANCE, rounding
 from exactlearn._runtime.variable_arguments import VariableLike, VariablesLike, variables_by_index
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, as_written
 
 Counts = NDArray[np.float64]
 """Weights of rows, none negative; whole numbers where the rows' weights are."""
@@ -277,7 +277,10 @@ class PenalisedLikelihood(_Likelihood):
 
 def _penalised(ess: float, size_weight: float | None) -> Score:
     if size_weight is None:
-        raise OptionError("score 'penalised' needs lambda, a number between 0 and 1")
+        raise OptionError(
+            "score 'penalised' needs the weight lambda of the size, a number from 0 to 1: give "
+            f"{as_written('size_weight', 0.1)}"
+        )
     return PenalisedLikelihood(size_weight)
 
 

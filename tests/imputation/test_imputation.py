@@ -12,7 +12,8 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
-from exactlearn.errors import DataError, MissingExtraError, OptionError
+from exactlearn.errors import ArgumentError, DataError, MissingExtraError, OptionError
+from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning, learning
 from exactlearn.imputation import methods as imputing
@@ -458,3 +459,18 @@ class TestCommand:
         words = ("impute", tables / "holes.csv", "--network", "cancer")
         assert "exclude each other" in fails(*words, "--train", tables / "full.csv")
         assert "--network is for --method posterior or mpe" in fails(*words, "--method", "mode")
+
+
+def test_the_frame_of_what_was_imputed_takes_the_frame_or_nothing():
+    frame = read_dataset("asia-mnar").to_frame().astype(object)
+    table = Dataset.from_frame(frame)
+    imputed = imputing.impute(frame, "mode")
+    assert imputed.to_frame(frame).equals(imputed.to_frame(table))
+    assert imputed.to_frame().equals(imputed.to_frame(table))
+    fitted = Imputer("posterior", network=read_network("asia"))
+    expected = fitted.transform(frame).to_frame()  # in the network's order of states
+    values = fitted.imputed(frame).to_frame(frame)
+    for row, variable, value in values[["row", "variable", "value"]].itertuples(index=False):
+        assert expected[variable].iloc[row] == value
+    with pytest.raises(ArgumentError, match="'dataset'"):
+        Imputed.of(np.full((2, 2), 0.5)).to_frame()
