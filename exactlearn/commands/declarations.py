@@ -557,6 +557,9 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     size_weight
         Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: for hybrid with a
         complete table and without --smoothing by cross-validation, else that of BIC]
+    parameters
+        How structural EM estimates the parameters of each structure: by EM, or from available
+        cases, the rows known to reach a node, or complete ones, without missing cells.
     smoothing
         Pseudo-count of every parameter.  [default: by cross-validation, for hybrid among
         parameters shrunk to those of the network as well; 1 with missing cells]
@@ -574,6 +577,7 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     method: GraphMethod = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weight: float | None = option(None, least=0, most=1)
+    parameters: Literal["em", "available", "complete"] = option("em", only="method=em")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 

@@ -5,12 +5,14 @@ import pytest
 
 import exactlearn as el
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.model_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn import methods, structural_em
+from exactlearn.pdg.learn.parameters import available_counts, refine
 from tests.command_line import fails, run, run_json
 from tests.logic_models import drawn, parity
 
@@ -61,6 +63,32 @@ def test_a_complete_table_is_learnt_directly(tables, tmp_path):
 def test_missing_cells(tables):
     record = run_json("learn-pdg", tables / "holes.csv", "--method", "em")
     assert record["method"] == "em"
+
+
+@pytest.mark.parametrize("parameters", ["available", "complete"])
+def test_cases_take_the_place_of_em(tables, tmp_path, parameters):
+    """PDG-SEM, section 6.1.2: a pseudo-count beside the counts of the cases at each node."""
+    file, table = tmp_path / "model.pdg.json", tables / "holes.csv"
+    run_json("learn-pdg", table, "--method", "em", "--parameters", parameters, "-o", file)
+    graph, data = read_pdg(file), read_dataset(table)
+    cases = data.part(data.complete_rows) if parameters == "complete" else data
+    counts = available_counts(graph.layout, cases.codes.astype(np.int16), cases.row_weights)
+    assert np.allclose(graph.parameters, graph.with_counts(counts + 1.0).parameters)
+    assert not np.allclose(graph.parameters, refine(graph, data, smoothing=1.0).model.parameters)
+    assert graph == el.learn_pdg(data, method="em", parameters=parameters).graph
+    for method in ("hybrid", "direct"):
+        words = ("--method", method, "--parameters", parameters)
+        assert "--parameters is for --method em" in fails("learn-pdg", table, *words)
+        with pytest.raises(OptionError, match="choose method='em'"):
+            el.learn_pdg(data, method=method, parameters=parameters)
+
+
+def test_without_complete_rows_the_other_estimators_are_named(tmp_path):
+    (tmp_path / "holes.csv").write_text("a,b,c\n0,1,?\n1,?,0\n?,0,1\n")
+    words = (tmp_path / "holes.csv", "--method", "em", "--parameters", "complete")
+    message = fails("learn-pdg", *words)
+    assert "no row is complete" in message
+    assert "(--parameters available) or EM (--parameters em)" in message
 
 
 def test_a_network_gives_the_forest():

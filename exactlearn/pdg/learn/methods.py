@@ -13,7 +13,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_table
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.edge_counts import LearnedGraph, LearnedGraphs, OnModel, Size
@@ -25,7 +25,11 @@ from exactlearn.pdg.learn.starts import (
     SMOOTHING,
     learned_network,
 )
-from exactlearn.pdg.learn.structural_em import structural_em_graph, structural_em_rounds
+from exactlearn.pdg.learn.structural_em import (
+    Estimator,
+    structural_em_graph,
+    structural_em_rounds,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood, Score
 
@@ -41,6 +45,7 @@ def learn_pdg(
     network: BayesianNetwork | None = None,
     size_weights: Sequence[float] | None = None,
     size: Size = "effective",
+    parameters: Estimator = "em",
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -64,6 +69,10 @@ def learn_pdg(
         ``hybrid``, complete rows and no ``smoothing`` one by cross-validation.
     size
         ``effective`` or ``representational``, of which ``hybrid`` only has the first one.
+    parameters
+        With ``em``, how the parameters of each structure are estimated: by ``em``, or from
+        ``available`` or ``complete`` cases
+        (:func:`~exactlearn.pdg.learn.structural_em.structural_em_graph`).
     smoothing
         Pseudo-count of every parameter; left out, chosen by cross-validation, by ``hybrid`` among
         parameters shrunk to those of the network as well; 1 with missing cells.
@@ -83,10 +92,11 @@ def learn_pdg(
     Raises
     ------
     DataError
-        If a cell is missing and the method needs complete rows, or the table does not fit the
-        network.
+        If a cell is missing and the method needs complete rows, no row is complete with
+        ``parameters="complete"``, or the table does not fit the network.
     OptionError
-        If a size weight or ``smoothing`` is wrong, or there is no such method.
+        If a size weight or ``smoothing`` is wrong, there is no such method, or the method does not
+        have an option.
 
     Examples
     --------
@@ -96,10 +106,16 @@ def learn_pdg(
     """
     if method == "hybrid" and size != "effective":
         raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
+    if method != "em" and parameters != "em":
+        raise OptionError(
+            f"parameters {parameters!r}: method {method!r} has no EM that available or complete"
+            f" cases could replace; choose {as_written('method', 'em')}"
+        )
     if network is not None:
         dataset = aligned_table(dataset, network)
     smooth = 1.0 if smoothing is None else smoothing
-    em: dict[str, Any] = {"size": size, "smoothing": smooth, "on_model": on_model}
+    em: dict[str, Any] = {"size": size, "parameters": parameters, "smoothing": smooth}
+    em["on_model"] = on_model
     options: dict[str, Any] = {"size_weights": size_weights, "smoothing": smoothing, "seed": seed}
     options["on_model"] = on_model
     with SearchControl.within(time_limit).running():

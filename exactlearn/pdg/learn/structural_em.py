@@ -28,7 +28,7 @@ from exactlearn.bayesnet.em_result import ascend
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, as_written
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors, refuse_impossible
 from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
@@ -173,7 +173,10 @@ def structural_em_graph(
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
     cases = rows.part(rows.complete_rows) if parameters == "complete" else rows
     if cases.n_rows == 0:
-        raise DataError("no row is complete: use available cases or EM")
+        raise DataError(
+            "no row is complete: use the available cases of each node"
+            f" ({as_written('parameters', 'available')}) or EM ({as_written('parameters', 'em')})"
+        )
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
 
