@@ -23,7 +23,8 @@ Reply = dict[str, Any]
 MOST_CUTS = 200
 """Cluster inequalities that each search adds in one round of separation."""
 
-TAIL, LEAST_GAIN = 5, 0.05
+TAIL = 5
+LEAST_GAIN = 0.05
 """Rounds at the root that must have closed such a part of the gap, or branching begins."""
 
 
@@ -103,8 +104,10 @@ class Acyclicity(Conshdlr):
         if self.master.model.getDepth() == 0 and self._tails_off():
             return {"result": RESULT.DIDNOTRUN}
         x = self.master.relaxed()
-        support, n = self.master.support(x), self.master.component.n_variables
-        quick, demands = quick_clusters(support, n, MOST_CUTS, self.rng), self.master.demands
+        support = self.master.support(x)
+        n = self.master.component.n_variables
+        quick = quick_clusters(support, n, MOST_CUTS, self.rng)
+        demands = self.master.demands
         found = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
         found = separate(support, n, MOST_CUTS, self.rng, found, quick)
         rows = [] if demands is None else demands.violated(x, support.arcs(n))
@@ -132,7 +135,8 @@ class Acyclicity(Conshdlr):
         component = self.master.component
         few = satisfied(component, found.clusters, found.counts)
         uses, forms = cluster_rows(found.clusters[:, component.child], few)
-        endless, sizes = self.master.model.infinity(), found.clusters.sum(axis=1)
+        endless = self.master.model.infinity()
+        sizes = found.clusters.sum(axis=1)
         least = np.where(forms, -endless, found.counts)
         most = np.where(forms, sizes - found.counts, endless)
         cut_off = False
@@ -144,7 +148,8 @@ class Acyclicity(Conshdlr):
 
     def _add_row(self, inequality: Row, most: float, *, forced: bool) -> bool:
         """Add a row to the linear program; return whether it cuts the node off."""
-        model, columns = self.master.model, self.master.columns
+        model = self.master.model
+        columns = self.master.columns
         row = model.createEmptyRowUnspec(
             "cut", lhs=inequality.least, rhs=most, local=False, modifiable=False, removable=True
         )

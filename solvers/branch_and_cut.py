@@ -46,7 +46,8 @@ ROUNDING_BUDGET = 200
 MANY_CANDIDATES = 2000
 """Candidates above which steepest edge pricing pays: a third of the iterations, slower ones."""
 
-PRECISION, FEASIBILITY = 1e-9, 1e-6
+PRECISION = 1e-9
+FEASIBILITY = 1e-6
 """SCIP's tolerances, by which its bounds are off: of sums, relative to them, and of rows."""
 
 LARGE_LOSS = 1e3
@@ -96,7 +97,9 @@ class Master:
         control: ComponentControl,
         demands: "Demands | None" = None,
     ) -> None:
-        self.component, self.control, options = component, control, control.options
+        self.component = component
+        self.control = control
+        options = control.options
         self.demands = demands
         seed = options.seed
         self.failure: BaseException | None = None
@@ -218,7 +221,8 @@ class Master:
         self._take_bound()
         if self.failure is not None:
             raise self.failure
-        control, nodes = self.control, self.model.getNTotalNodes()
+        control = self.control
+        nodes = self.model.getNTotalNodes()
         status = self.model.getStatus()
         if status == "infeasible" and control.incumbent is None:
             return control.infeasible(nodes)
@@ -234,7 +238,8 @@ class Master:
         )
 
     def _take_bound(self) -> None:
-        model, is_solving = self.model, self.model.getStage() == STAGE.SOLVING
+        model = self.model
+        is_solving = self.model.getStage() == STAGE.SOLVING
         self.bound = bound = self._bound(min(model.getDualbound(), self.cutoff))
         left = model.getNNodesLeft() if is_solving else 0
         self.control.prove(bound, model.getNTotalNodes(), left)
@@ -313,7 +318,8 @@ def add_variables(
 def add_pair_rows(model: Model, component: Component, x: list[Variable]) -> None:
     """At most one of two variables is a parent of the other."""
     owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
-    child, parent = component.child[owner], component.members
+    child = component.child[owner]
+    parent = component.members
     key = np.minimum(child, parent) * component.n_variables + np.maximum(child, parent)
     order = np.argsort(key, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):

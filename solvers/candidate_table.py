@@ -78,7 +78,8 @@ class CandidateTable:
         """Return the allowed candidates, those of a variable by falling score."""
         kept = problem.select(problem.allowed).constrained_by(())
         order = np.lexsort((-kept.scores, kept.child))
-        sizes, rank = np.diff(kept.member_first), np.argsort(order)
+        sizes = np.diff(kept.member_first)
+        rank = np.argsort(order)
         members = kept.members[np.argsort(np.repeat(rank, sizes), kind="stable")]
         ordered = replace(
             kept,
@@ -105,7 +106,8 @@ class CandidateTable:
     def holds(self, condition: Condition) -> NDArray[np.bool_]:
         """Return which candidates of the condition's variable satisfy it."""
         rows = self.rows(condition.variable)
-        bits, wanted = self.bits[rows], self.bit_set(condition.parents)
+        bits = self.bits[rows]
+        wanted = self.bit_set(condition.parents)
         if condition.kind == "all":
             return np.asarray(((bits & wanted) == wanted).all(axis=1))
         if condition.kind == "any":
@@ -116,7 +118,8 @@ class CandidateTable:
 
     def row(self, cases: Sequence[Condition | ForbiddenAdjacency]) -> Row:
         """Return the inequality that one case holds at least."""
-        weights, least = np.zeros(self.problem.n_candidates), 1.0
+        weights = np.zeros(self.problem.n_candidates)
+        least = 1.0
         for case in cases:
             if isinstance(case, Condition):
                 weights[self.rows(case.variable)] += self.holds(case)
@@ -169,8 +172,11 @@ def neighbours(
     most
         How many at most.
     """
-    scores, bits, child = table.problem.scores, table.bits, table.problem.child
-    own, descendants = table.chosen(parents), _descendants(parents, bits.shape[1])
+    scores = table.problem.scores
+    bits = table.bits
+    child = table.problem.child
+    own = table.chosen(parents)
+    descendants = _descendants(parents, bits.shape[1])
     reached = fsum(scores[own].tolist()) + (scores - scores[own][child])
     fits = (bits != bits[own][child]).any(axis=1) & (reached > least)
     rows = np.flatnonzero(fits & ~(bits & descendants[child]).any(axis=1))
@@ -221,12 +227,14 @@ def _cheapest(
     table: CandidateTable, parents: Parents, clause: Clause, *, shrink: bool
 ) -> tuple[int, tuple[int, ...]] | None:
     """Return the variable and the parents that satisfy a condition at the lowest loss."""
-    own, descendants = table.chosen(parents), _descendants(parents, table.bits.shape[1])
+    own = table.chosen(parents)
+    descendants = _descendants(parents, table.bits.shape[1])
     found: list[tuple[float, int, int]] = []
     for condition in clause:
         v = condition.variable
         rows = table.rows(v)
-        bits, scores = table.bits[rows], table.problem.scores[rows]
+        bits = table.bits[rows]
+        scores = table.problem.scores[rows]
         fits = table.holds(condition) & ~(bits & descendants[v]).any(axis=1)
         smaller = fits & ~(bits & ~table.bits[own[v]]).any(axis=1)
         fits = smaller if shrink and smaller.any() else fits
@@ -291,7 +299,8 @@ def simple_network(problem: Problem) -> Parents | None:
 
 def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Parents:
     """Return the smallest, or largest, allowed parent set of each variable along an order."""
-    sizes, child = np.diff(problem.member_first), problem.child
+    sizes = np.diff(problem.member_first)
+    child = problem.child
     owner = np.repeat(np.arange(problem.n_candidates), sizes)
     late = position[problem.members] > position[child[owner]]
     rows = problem.allowed & (np.bincount(owner[late], minlength=problem.n_candidates) == 0)

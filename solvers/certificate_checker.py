@@ -24,7 +24,9 @@ from urllib.parse import unquote
 
 KEYS = "bound clusters denominator digest format gap parents restrictions score tree variables"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")
-ENCODED, LONGEST = b"# names are percent-encoded", 9000  # first line of scores; longest number
+# first line of scores; longest number
+ENCODED = b"# names are percent-encoded"
+LONGEST = 9000
 BROKEN = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError)
 RULES: Any = {"required": lambda p, v: p >> v & 1, "forbidden": lambda p, v: not p >> v & 1,
               "at most": lambda p, number: p.bit_count() <= number}
@@ -53,7 +55,8 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     plain = unquote if lines[:1] == [ENCODED] else str
     fields = (line.split() for line in lines if line.lstrip(b" \t")[:1] != b"#")
     rows = iter([[plain(field.decode()) for field in row] for row in fields if row])
-    index, tables = {name: v for v, name in enumerate(names)}, dict[str, dict[int, Fraction]]()
+    index = {name: v for v, name in enumerate(names)}
+    tables = dict[str, dict[int, Fraction]]()
     need([str(len(names))] == next(rows), "the scores are of another number of variables")
     for _ in names:
         name, count = next(rows)
@@ -76,7 +79,8 @@ def placeable(problem: Problem) -> bool:
 
 def relax(problem: Problem, clusters: list[tuple[int, ...]]) -> tuple[int, dict[int, list[Any]]]:
     """Return a bound on all acyclic selections; and each candidate, after one on those with it."""
-    bound, each = -sum(k * m for _, k, m in clusters), dict[int, list[Any]]()
+    bound = -sum(k * m for _, k, m in clusters)
+    each = dict[int, list[Any]]()
     for v, own in problem.items():
         near = [(c, k, m) for c, k, m in clusters if c >> v & 1]
         gain = [sum(m for c, k, m in near if (c & p).bit_count() < k) for _, p in own]
@@ -86,7 +90,9 @@ def relax(problem: Problem, clusters: list[tuple[int, ...]]) -> tuple[int, dict[
 
 def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> None:
     """Check that the tree proves the claim, a multiple of 1 / grid."""
-    n, unit, stack = len(problem), content["denominator"], [(problem, claim)]
+    n = len(problem)
+    unit = content["denominator"]
+    stack = [(problem, claim)]
     clusters = [(bits(members, n), k, members) for k, members in content["clusters"]]
     need(all(type(k) is int and 0 < k <= len(c) for _, k, c in clusters) and unit > 0, "a count")
     for at, (kind, *rest) in enumerate(content["tree"]):
@@ -101,7 +107,8 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
         elif kind == "split":  # parts are bounded alone, the other variables by their best
             left = dict(problem)
             for members, bound in reversed(rest):
-                part, least = bits(members, n), floor(exact(bound) * grid)
+                part = bits(members, n)
+                least = floor(exact(bound) * grid)
                 stack.append(({v: [(s, p & part) for s, p in left.pop(v)] for v in members}, least))
                 claim -= least
             need(relax(left, [])[0] // unit <= claim, f"the parts of node {at} exceed its claim")
@@ -126,9 +133,12 @@ def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:  
 
 def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     """Check a certificate's content against the text of a .jkl file; return what it proves."""
-    seal, names, unit = content.pop("digest"), content["variables"], content["denominator"]
+    seal = content.pop("digest")
+    names = content["variables"]
+    unit = content["denominator"]
     need(content["format"] == "exactlearn certificate 1" and type(unit) is int, "another format")
-    tables, n = read_scores(scores, names), len(names)
+    tables = read_scores(scores, names)
+    n = len(names)
     for rule, number, v in content["restrictions"]:
         need(type(number) is int and bits([v] if rule == "at most" else [number, v], n), "a rule")
         tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}

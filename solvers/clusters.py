@@ -57,7 +57,8 @@ class Support(NamedTuple):
     @classmethod
     def of(cls, problem: Candidates, x: NDArray[np.float64]) -> "Support":
         """Take the positive ones of all candidates, shape (m,)."""
-        positive, sizes = x > POSITIVE, np.diff(problem.member_first)
+        positive = x > POSITIVE
+        sizes = np.diff(problem.member_first)
         members = problem.members[np.repeat(positive, sizes)].astype(np.int64)
         child = problem.child[positive].astype(np.int64)
         return cls(child, x[positive], offsets(sizes[positive]), members)
@@ -176,7 +177,9 @@ def disjoint_clusters(
             users[starts[members[at] + 1]] = s
             starts[members[at] + 1] += 1
     # place all that can be
-    left, queue, waiting = np.zeros(n, np.bool_), np.empty(n, np.int64), 0
+    left = np.zeros(n, np.bool_)
+    queue = np.empty(n, np.int64)
+    waiting = 0
     for v in owner:
         left[v] = True
     for v in range(n):
@@ -190,7 +193,8 @@ def disjoint_clusters(
             waiting += 1
     _place(queue, waiting, owner, starts, users, missing, left)
     # one cluster after the other, each of which is then placed
-    found, n_found = np.zeros((n // 2, n), np.bool_), 0
+    found = np.zeros((n // 2, n), np.bool_)
+    n_found = 0
     while count_true(left):
         cluster = _minimal_cluster(owner, starts, users, missing, left, order)
         overwrite(found[n_found], cluster)
@@ -244,10 +248,12 @@ def _minimal_cluster(
     order: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return a minimal cluster among the variables left, shape (n,); none are placed for good."""
-    cluster, short = left.copy(), missing.copy()
+    cluster = left.copy()
+    short = missing.copy()
     size = count_true(cluster)
     queue = np.empty(len(left), np.int64)
-    trial, tried = cluster.copy(), short.copy()
+    trial = cluster.copy()
+    tried = short.copy()
     for v in order:
         if not cluster[v]:
             continue

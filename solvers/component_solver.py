@@ -239,7 +239,8 @@ class Progress:
 
         ``closed``: the component is done.
         """
-        self.closed[k], self.open_nodes = closed, open_nodes
+        self.closed[k] = closed
+        self.open_nodes = open_nodes
         self.nodes[k] = max(self.nodes[k], nodes)
         bound = max(bound, self.scores[k])
         if bound < self.bounds[k]:
@@ -300,7 +301,9 @@ class Progress:
             self.control.record()
 
     def _event(self) -> Event:
-        score, bound, seconds = self.score, self.bound, self.control.seconds
+        score = self.score
+        bound = self.bound
+        seconds = self.control.seconds
         return Event(
             seconds, score, bound, sum(self.nodes), self.parents, open_nodes=self.open_nodes
         )
@@ -330,7 +333,8 @@ class ComponentControl(SearchControl):
     ) -> None:
         super().__init__(time_limit, outer=progress.control)
         self.options = SolverOptions() if options is None else options
-        self._progress, self._k = progress, k
+        self._progress = progress
+        self._k = k
 
     @property
     def incumbent(self) -> Selection | None:

@@ -211,9 +211,11 @@ def bit_sets(
 ) -> NDArray[np.uint64]:
     """Return the items of each row as a bit set of their local numbers, shape (rows, words)."""
     sizes = starts[rows + 1] - starts[rows]
-    owner, first = np.repeat(np.arange(len(rows)), sizes), offsets(sizes)[:-1]
+    owner = np.repeat(np.arange(len(rows)), sizes)
+    first = offsets(sizes)[:-1]
     bits = local[items[np.arange(len(owner)) + np.repeat(starts[rows] - first, sizes)]]
-    owner, bits = owner[bits >= 0], bits[bits >= 0]
+    owner = owner[bits >= 0]
+    bits = bits[bits >= 0]
     masks = np.zeros(len(rows) * words, np.uint64)
     np.add.at(masks, owner * words + (bits >> 6), np.uint64(1) << (bits & 63).astype(np.uint64))
     return masks.reshape(len(rows), words)
@@ -231,7 +233,8 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
         for c in range(first[v], first[v + 1]):
             for b in range(-1, none):
                 if b < 0 or masks[c, b >> 6] >> np.uint64(b & 63) & np.uint64(1):
-                    own, k = b, last[b]
+                    own = b
+                    k = last[b]
                     while k >= 0:
                         outside = np.uint64(0)
                         for w in range(masks.shape[1]):
@@ -241,7 +244,8 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
                             break
                         k = earlier[k]
             if keep[c]:
-                earlier[c], last[own] = last[own], c
+                earlier[c] = last[own]
+                last[own] = c
     return keep
 
 

@@ -77,7 +77,8 @@ class Demands:
     floor = -inf
 
     def __init__(self, problem: Problem, table: CandidateTable) -> None:
-        self.problem, self.table = problem, table
+        self.problem = problem
+        self.table = table
         self.overall = problem.overall_constraints
 
     @property
@@ -152,7 +153,8 @@ def branch_and_cut(
     """
     from .branch_and_cut import Master  # SCIP takes long to import
 
-    table, problem = demands.table, demands.table.problem
+    table = demands.table
+    problem = demands.table.problem
     component = Component(
         variables=np.arange(problem.n_variables),
         first=problem.first,
@@ -228,7 +230,8 @@ def solve_constrained(
             return _infeasible(problem, solver, control)
         known = _first_network(problem, table, (start, relaxed.parents))
         score = -inf if known is None else table.total(known)
-        bound, nodes = relaxed.bound, relaxed.nodes
+        bound = relaxed.bound
+        nodes = relaxed.nodes
         is_proven = known is not None and bound <= score + gap + TOLERANCE
         control.state = lambda: Event(control.seconds, offset + score, offset + bound, nodes, known)
         control.record()
@@ -242,8 +245,10 @@ def solve_constrained(
             _, progress = branch_and_cut(
                 demands, known, control, multipliers, bound, offset, **options
             )
-            is_proven, bound = progress.closed[0], progress.relative_bound
-            known, score = progress.parents, progress.relative_score
+            is_proven = progress.closed[0]
+            bound = progress.relative_bound
+            known = progress.parents
+            score = progress.relative_score
             nodes += progress.nodes[0]
         if is_proven and known is None:
             return _infeasible(problem, solver, control, nodes)

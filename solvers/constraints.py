@@ -355,7 +355,8 @@ def _needed(
     if len(rest) <= 1:
         return rest
     half = len(rest) // 2
-    first, second = rest[:half], rest[half:]
+    first = rest[:half]
+    second = rest[half:]
     late = _needed([*given, *first], first, second, is_feasible)
     early = _needed([*given, *late], late, first, is_feasible)
     return [*early, *late]

@@ -31,7 +31,8 @@ Else moves between two ways to miss a candidate could seem to help in turns for 
 Counts = NDArray[np.int64]
 """What a search has done: candidates looked at, and more."""
 
-BEFORE, BEHIND = -1, 2**62
+BEFORE = -1
+BEHIND = 2**62
 """Positions before and behind all variables."""
 
 TIE = 1e-6
@@ -158,7 +159,9 @@ def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.in
     child = np.repeat(np.arange(n), np.diff(lists.first))
     losses = lists.scores[lists.first[child]] - lists.scores
     wanting = np.diff(lists.need_first)
-    missing, lost, order = np.ones(n), np.full(n, np.inf), np.empty(n, np.int64)
+    missing = np.ones(n)
+    lost = np.full(n, np.inf)
+    order = np.empty(n, np.int64)
     placed = np.zeros(n, np.bool_)
     ready = np.flatnonzero(wanting == 0)
     for at in range(n):

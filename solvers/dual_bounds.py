@@ -47,17 +47,23 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
         A component, or a problem whose candidates are all allowed. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
     """
-    f, work = families_of(problem), WORK
-    n, sizes, order = f.n_variables, np.diff(f.member_first), np.arange(f.n_variables)
+    f = families_of(problem)
+    work = WORK
+    n = f.n_variables
+    sizes = np.diff(f.member_first)
+    order = np.arange(f.n_variables)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
     limit = float(costs.max(where=sizes == 0, initial=0.0))
-    least, clusters, values = limit * FINEST, [np.zeros((0, n), np.bool_)], [np.zeros(0)]
+    least = limit * FINEST
+    clusters = [np.zeros((0, n), np.bool_)]
+    values = [np.zeros(0)]
     while limit > least and work > 0:
         # disjoint clusters that no candidate below the limit lets a member leave
         listed = np.flatnonzero(costs <= limit)
         found = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
-        order, work = np.roll(order, -1), work - len(costs) - n * len(listed) // 8
+        order = np.roll(order, -1)
+        work = work - len(costs) - n * len(listed) // 8
         if not len(found):
             limit *= 0.5
             continue
@@ -119,7 +125,8 @@ def tighten_bound(
     """
     if not len(multipliers.values):
         return Tightened(multipliers, np.ones(problem.n_candidates, np.bool_))
-    clusters, counts = multipliers.clusters, multipliers.counts
+    clusters = multipliers.clusters
+    counts = multipliers.counts
     candidate, meets = np.nonzero(satisfied(problem, clusters, counts).T)
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     relative = problem.relative
@@ -146,14 +153,20 @@ def _polyak(
 
     ``meets`` lists the clusters that each candidate satisfies, from ``starts`` on.
     """
-    n_clusters, n = len(values), len(first) - 1
+    n_clusters = len(values)
+    n = len(first) - 1
     values = values.copy()
-    best, lowest = values.copy(), np.inf
-    adjusted, excess = np.empty(len(scores)), np.empty(n_clusters)
-    left, begin = np.arange(len(scores)), first.copy()  # candidates, those of a child together
+    best = values.copy()
+    lowest = np.inf
+    adjusted = np.empty(len(scores))
+    excess = np.empty(n_clusters)
+    # candidates, those of a child together
+    left = np.arange(len(scores))
+    begin = first.copy()
     for _ in range(steps):
         # the bound, and its subgradient: how far each cluster is from being satisfied
-        bound, norm = 0.0, 0.0
+        bound = 0.0
+        norm = 0.0
         for k in range(n_clusters):
             bound -= counts[k] * values[k]
             excess[k] = -counts[k]
@@ -166,7 +179,8 @@ def _polyak(
                 for m in range(starts[c], starts[c + 1]):
                     adjusted[c] += values[meets[m]]
                 if adjusted[c] > top:
-                    top, pick = adjusted[c], c
+                    top = adjusted[c]
+                    pick = c
             bound += top
             for m in range(starts[pick], starts[pick + 1]):
                 excess[meets[m]] += 1.0
@@ -196,7 +210,8 @@ def _drop(
     adjusted: NDArray[np.float64], slack: float, left: NDArray[np.int64], begin: NDArray[np.int64]
 ) -> None:
     """Drop the candidates so far below the best ones of their children, in place."""
-    kept, old = 0, 0
+    kept = 0
+    old = 0
     for i in range(len(begin) - 1):
         end = begin[i + 1]
         top = -np.inf

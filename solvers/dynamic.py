@@ -60,14 +60,17 @@ def best_selection(
     ``None`` when every selection has a cycle, or the control ends the search before it is done.
     """
     refuse_if_too_large(component)
-    n, ranks, scores = component.n_variables, _best_ranks(component), _padded_scores(component)
+    n = component.n_variables
+    ranks = _best_ranks(component)
+    scores = _padded_scores(component)
     value = np.full(1 << n, -np.inf)
     value[0] = 0.0
     for start in range(1, 1 << n, BLOCK):
         if start > 1 and not control.goes_on():  # the first block is quick, whatever the limit
             return None
         _extend(value, ranks, scores, start, min(start + BLOCK, 1 << n))
-    subset, chosen = (1 << n) - 1, component.first[:-1].copy()
+    subset = (1 << n) - 1
+    chosen = component.first[:-1].copy()
     if value[subset] == -np.inf:
         return None
     while subset:
@@ -94,7 +97,8 @@ def _best_ranks(component: Component) -> NDArray[np.int32]:
 
     Without one it is that behind the last candidate, shape (n, 2 ** (n - 1)).
     """
-    n, child = component.n_variables, component.child
+    n = component.n_variables
+    child = component.child
     place = np.arange(component.n_candidates) - component.first[child]
     ranks = np.full((n, 1 << (n - 1)), np.diff(component.first).max(), np.int32)
     parents = component.parents[:, 0].astype(np.int64)
@@ -122,7 +126,8 @@ def _extend(
     """Find the best score of each subset in a block; subsets come after all of their own."""
     for subset in range(start, stop):
         for v in range(len(ranks)):
-            rest, low = subset ^ (1 << v), (1 << v) - 1
+            rest = subset ^ (1 << v)
+            low = (1 << v) - 1
             if rest < subset:
                 rank = ranks[v, (rest & low) | ((rest >> 1) & ~low)]
                 value[subset] = max(value[subset], value[rest] + scores[v, rank])

@@ -161,7 +161,8 @@ def enumerate_networks(
             **options,
         )
         bound = listing.offset + (listing.bound if progress.closed[0] else master.bound)
-        networks, status = listing.ranked, control.status
+        networks = listing.ranked
+        status = control.status
         if progress.closed[0]:
             status = "optimal"
         else:
@@ -230,7 +231,9 @@ class Listing(Demands):
         assert implied is not None
         super().__init__(problem, CandidateTable.by_score(implied.relative))
         self.offset = implied.offset
-        self.k, self.control, self.classes = k, control, classes
+        self.k = k
+        self.control = control
+        self.classes = classes
         self.bound = self.least = -inf
         if factor is not None:
             self.bound = self.least = self.table.total(best) - log(factor) - TOLERANCE
@@ -278,7 +281,8 @@ class Listing(Demands):
         return cpdag(parents) if self.classes else parents
 
     def _note(self, parents: Parents) -> None:
-        kind, score = self._kind(parents), self.table.total(parents)
+        kind = self._kind(parents)
+        score = self.table.total(parents)
         if kind not in self._known or score > self._known[kind].score:
             self._known[kind] = ScoredNetwork(parents, score)
 
@@ -290,7 +294,8 @@ class Listing(Demands):
 
     def _best_member(self, parents: Parents) -> Parents:
         """Return the best network of a class: a bonus for each arc ensures that all are there."""
-        table, keep = self.table, np.ones(self.table.problem.n_candidates, np.bool_)
+        table = self.table
+        keep = np.ones(self.table.problem.n_candidates, np.bool_)
         for case in _other_class(parents):
             if isinstance(case, Condition):
                 keep[table.rows(case.variable)] &= ~table.holds(case)
@@ -311,8 +316,10 @@ def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
     Some variable has a parent that it is not adjacent to here; or some adjacency is missing; or,
     with the same adjacencies, some v-structure is new or missing.
     """
-    graph, structures = PartiallyDirectedGraph.of(parents), v_structures(parents)
-    links, variables = graph.skeleton, frozenset(range(len(parents)))
+    graph = PartiallyDirectedGraph.of(parents)
+    structures = v_structures(parents)
+    links = graph.skeleton
+    variables = frozenset(range(len(parents)))
     strangers = [variables - around - {v} for v, around in enumerate(graph.adjacencies)]
     cases: list[Condition | ForbiddenAdjacency] = [
         Condition(v, "any", others) for v, others in enumerate(strangers)

@@ -37,7 +37,9 @@ BLOCK = 1_000_000
 PERTURBATION_COST = 30
 """What a perturbation costs besides, in candidates looked at."""
 
-WORK, CURSOR, DONE = 0, 1, 2
+WORK = 0
+CURSOR = 1
+DONE = 2
 """What ``SearchState.counts`` holds: candidates looked at, the variable that is looked at next, and
 perturbations done; -1 before the first local optimum."""
 
@@ -188,17 +190,22 @@ def continue_search(
     rng: np.random.Generator,
 ) -> bool:
     """Search on until so many candidates were looked at; return whether the search is over."""
-    state, totals, counts = search.state, search.totals, search.counts
+    state = search.state
+    totals = search.totals
+    counts = search.counts
     n = len(state.order)
     while True:
         if not climb(lists, state, search.room, counts, until):
             return False
         # accept the local optimum if it lost nothing, or little for the temperature
-        total, done, heat = total_of(lists.scores, state.chosen), counts[DONE], 0.0
+        total = total_of(lists.scores, state.chosen)
+        done = counts[DONE]
+        heat = 0.0
         if done >= 0:
             counts[WORK] += PERTURBATION_COST + n // 8
             heat = temperature * (1.0 - max(counts[WORK] / budget, done / perturbations))
-        is_first, is_kept = done < 0, done < 0 or total >= totals[0] - LEAST
+        is_first = done < 0
+        is_kept = done < 0 or total >= totals[0] - LEAST
         if is_kept or (heat > 0.0 and total > totals[0] + heat * log(rng.random())):
             totals[0] = total
             copy_state(search.kept, state)
@@ -219,7 +226,9 @@ def climb(lists: Lists, state: State, room: Room, counts: NDArray[np.int64], unt
 
     After so many candidates looked at, the rest is left waiting.
     """
-    n, idle, v = len(room.waiting), 0, counts[CURSOR]
+    n = len(room.waiting)
+    idle = 0
+    v = counts[CURSOR]
     while idle < n and counts[WORK] < until:
         if room.waiting[v]:
             room.waiting[v] = False
@@ -255,7 +264,9 @@ def perturb(
     inside = np.zeros(n, np.bool_)
     ball = _around(lists, state, int(rng.random() * n), min(size, n), inside)
     how = int(rng.random() * 3)
-    before, order, at = state.position.copy(), state.order.copy(), 0
+    before = state.position.copy()
+    order = state.order.copy()
+    at = 0
     # turn them round, or move them to the front or to the back
     if how == 0:
         back = n - 1
@@ -281,7 +292,9 @@ def perturb(
             touched[v] |= (before[u] < before[v]) != (state.position[u] < state.position[v])
     for v in range(n):
         if touched[v]:
-            old, begin, end = state.chosen[v], lists.first[v], lists.first[v + 1]
+            old = state.chosen[v]
+            begin = lists.first[v]
+            end = lists.first[v + 1]
             place = state.position[v]
             state.chosen[v] = first_before(lists, state.position, begin, end, place, counts)
             mark_changed(lists, state, waiting, v, old)
@@ -293,10 +306,13 @@ def _around(
 ) -> NDArray[np.int64]:
     """Return the variables nearest to one in the network so far, and mark them."""
     ball = np.empty(size, np.int64)
-    ball[0], count, at = v, 1, 0
+    ball[0] = v
+    count = 1
+    at = 0
     inside[v] = True
     while at < count < size:
-        u, c = ball[at], state.chosen[ball[at]]
+        u = ball[at]
+        c = state.chosen[ball[at]]
         at += 1
         parents = lists.needs[lists.need_first[c] : lists.need_first[c + 1]] if c >= 0 else ball[:0]
         children = lists.arc_child[lists.arc_first[u] : lists.arc_first[u + 1]]

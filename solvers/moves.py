@@ -55,17 +55,21 @@ class Room(NamedTuple):
 
 def room_for(lists: Lists) -> Room:
     """Return the room for a search among the orders of a component; all variables wait."""
-    n, longest = len(lists.first) - 1, int(np.diff(lists.first).max())
+    n = len(lists.first) - 1
+    longest = int(np.diff(lists.first).max())
     place, child, candidate = np.empty((3, n), np.int64)
     step_place, step_candidate = np.empty((2, longest), np.int64)
-    waiting, gain = np.ones(n, np.bool_), np.empty(n)
+    waiting = np.ones(n, np.bool_)
+    gain = np.empty(n)
     return Room(waiting, place, child, candidate, gain, step_place, step_candidate)
 
 
 @in_place_kernel
 def insert_best(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> None:
     """Move one variable to its best place if that is better, in place; mark those to look at."""
-    chosen, here, old = state.chosen, state.position[v], state.chosen[v]
+    chosen = state.chosen
+    here = state.position[v]
+    old = state.chosen[v]
     gain, place, own, begin, end = best_place(lists, state, room, v, work)
     if gain <= LEAST:
         return
@@ -89,25 +93,39 @@ def best_place(
     On the way to the front it loses those it passes, and they win it; to the back it is the other
     way round. The children passed stand in the room, from one index to another.
     """
-    scores, here, current = lists.scores, state.position[v], state.chosen[v]
-    own_score, end = score_of(scores, current), lists.first[v + 1]
+    scores = lists.scores
+    here = state.position[v]
+    current = state.chosen[v]
+    own_score = score_of(scores, current)
+    end = lists.first[v + 1]
     steps = _list_steps(lists, state, room, v, work)
     farthest = room.step_place[0] if steps > 0 else here
     before, found, hope = _list_children(lists, state, room, v, farthest, work)
-    best, place, best_own, low, high = 0.0, here, current, 0, 0
+    best = 0.0
+    place = here
+    best_own = current
+    low = 0
+    high = 0
     # to the back, from one better candidate of v to the next, farther one
-    lost, k = 0.0, before
+    lost = 0.0
+    k = before
     for step in range(steps - 1, -1, -1):
-        at, own = room.step_place[step], room.step_candidate[step]
+        at = room.step_place[step]
+        own = room.step_candidate[step]
         while k < found and room.place[k] <= at:
             lost -= room.gain[k]
             k += 1
         won = scores[own] - own_score
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
-            best, place, best_own, low, high = gain, at, own, before, k
+            best = gain
+            place = at
+            best_own = own
+            low = before
+            high = k
     # to the front, past one child after the other, while v loses candidates that need them
-    won, own = 0.0, current
+    won = 0.0
+    own = current
     for k in range(before - 1, -1, -1):
         at = room.place[k]
         won += room.gain[k]
@@ -116,7 +134,11 @@ def best_place(
         lost = own_score - score_of(scores, own)
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
-            best, place, best_own, low, high = gain, at, own, k, before
+            best = gain
+            place = at
+            best_own = own
+            low = k
+            high = before
         if hope - lost <= best:
             break
     return best, place, best_own, low, high
@@ -126,7 +148,8 @@ def best_place(
 def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> int:
     """List the better candidates of a variable that shorter moves buy; return how many."""
     end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
-    steps, nearest = 0, len(state.order)
+    steps = 0
+    nearest = len(state.order)
     for c in range(lists.first[v], end):
         at = latest_need(lists, state.position, c, nearest)
         if at < nearest:
@@ -145,9 +168,13 @@ def _list_children(
 
     Return how many stand before it, how many there are, and what those before it win together.
     """
-    position, chosen, scores = state.position, state.chosen, lists.scores
-    here, arcs = position[v], (lists.arc_first[v], lists.arc_first[v + 1])
-    found, hope = 0, 0.0
+    position = state.position
+    chosen = state.chosen
+    scores = lists.scores
+    here = position[v]
+    arcs = (lists.arc_first[v], lists.arc_first[v + 1])
+    found = 0
+    hope = 0.0
     position[v] = BEFORE
     for arc in range(arcs[0], arcs[1]):
         u = lists.arc_child[arc]
@@ -158,10 +185,12 @@ def _list_children(
                 hope += gain
                 _insert(room, found, position[u], u, c, gain)
                 found += 1
-    before, position[v] = found, BEHIND
+    before = found
+    position[v] = BEHIND
     for arc in range(arcs[0], arcs[1]):
         u = lists.arc_child[arc]
-        at, c = position[u], chosen[u]
+        at = position[u]
+        c = chosen[u]
         if here < at <= farthest and needs_node(lists, c, v):
             other = first_before(lists, position, c + 1, lists.first[u + 1], at, work)
             _insert(room, found, at, u, other, score_of(scores, other) - scores[c])
@@ -175,7 +204,8 @@ def _list_children(
 def _first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
     """Return the best candidate of an arc that beats its child's and can be chosen, or -1."""
     u = lists.arc_child[arc]
-    current, place = state.chosen[u], state.position[u]
+    current = state.chosen[u]
+    place = state.position[u]
     for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
         c = lists.arc_rows[at]
         if 0 <= current <= c:
@@ -204,13 +234,17 @@ def _insert(room: Room, count: int, place: int, child: int, candidate: int, gain
         room.place[k], room.child[k] = room.place[k - 1], room.child[k - 1]
         room.candidate[k], room.gain[k] = room.candidate[k - 1], room.gain[k - 1]
         k -= 1
-    room.place[k], room.child[k], room.candidate[k], room.gain[k] = place, child, candidate, gain
+    room.place[k] = place
+    room.child[k] = child
+    room.candidate[k] = candidate
+    room.gain[k] = gain
 
 
 @in_place_kernel
 def move(state: State, v: int, place: int) -> None:
     """Take a variable out of the order and insert it at a place, in place."""
-    order, position = state.order, state.position
+    order = state.order
+    position = state.position
     here = position[v]
     step = 1 if place > here else -1
     for at in range(here, place, step):

@@ -206,7 +206,8 @@ class Meeting:
         cls, problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
     ) -> "Meeting":
         """Find out for each candidate and cluster, with its count."""
-        order, f = np.argsort(counts, kind="stable"), families_of(problem)
+        order = np.argsort(counts, kind="stable")
+        f = families_of(problem)
         counts = counts[order]
         of_count = counts == np.arange(int(counts.max(initial=1)) + 1)[:, None]
         each = np.pad(counts, (0, -len(counts) % BITS), mode="edge") if len(counts) else counts

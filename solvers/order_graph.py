@@ -71,7 +71,9 @@ class _Sweeps:
     """Searches of one component with rising thresholds."""
 
     def __init__(self, component: Component, control: ComponentControl) -> None:
-        self.component, self.control, options = component, control, control.options
+        self.component = component
+        self.control = control
+        options = control.options
         n = component.n_variables
         rows = (options.multipliers or Multipliers.none(n)).positive()
         free = available_memory()
@@ -96,7 +98,8 @@ class _Sweeps:
     def run(self) -> Outcome:
         """Search until the gap is at most the absolute gap."""
         self._prove(0.0)
-        options, tolerance = self.control.options, self.priced.slack
+        options = self.control.options
+        tolerance = self.priced.slack
         goal = self.gap - options.absolute_gap
         if goal > tolerance:
             keep = self.priced.reduced < self.gap
@@ -140,13 +143,16 @@ class _Sweeps:
 
     def _sweep(self, patterns: Patterns, threshold: float) -> tuple[bool, Selection | None]:
         """Search all paths below the threshold; return whether that is done, and the cheapest."""
-        useful, n = self.priced.reduced < threshold, self.component.n_variables
+        useful = self.priced.reduced < threshold
+        n = self.component.n_variables
         if len(np.unique(self.component.child[useful])) < n:
             return True, None
         listed = self._listed(useful)
         graph = self.numbered.graph(np.where(useful, self.priced.reduced, inf), listed)
-        scratch, table = search.scratch_for(graph), search.new_table(n, FIRST_STATES, threshold)
-        most_states, before = self.control.options.most_states, self.nodes
+        scratch = search.scratch_for(graph)
+        table = search.new_table(n, FIRST_STATES, threshold)
+        most_states = self.control.options.most_states
+        before = self.nodes
         while self.control.goes_on():
             why = search.expand(graph, patterns, scratch, table, BLOCK)
             self.nodes = before + int(table.at[search.EXPANDED])
@@ -178,7 +184,8 @@ class _Sweeps:
     def _fits(self, table: Table) -> bool:
         """Return whether a table of twice the size fits into the memory beside this one."""
         size = len(table.placed)
-        now, following = search.table_bytes(size), search.table_bytes(2 * size)
+        now = search.table_bytes(size)
+        following = search.table_bytes(2 * size)
         fits = now + following <= self.memory
         if not fits:
             self._give_up(
@@ -200,16 +207,19 @@ class _Sweeps:
 
         The search took the same choices, because its threshold does not change.
         """
-        state, following = int(table.at[search.LAST]), (1 << self.component.n_variables) - 1
+        state = int(table.at[search.LAST])
+        following = (1 << self.component.n_variables) - 1
         if state == search.FREE:
             return None
         chosen = np.full(self.component.n_variables, -1, np.int64)
         while state != search.FREE:
-            placed, cost = table.placed[state], float(table.cost[state])
+            placed = table.placed[state]
+            cost = float(table.cost[state])
             search.place_at_once(graph, patterns, scratch, placed, cost, float(table.costs[0]))
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:
                     chosen[v] = scratch.best[v]
-            state, following = int(table.before[state]), int(placed)
+            state = int(table.before[state])
+            following = int(placed)
         return np.sort(listed[chosen])  # the candidates stand in the order of our variables

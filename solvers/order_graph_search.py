@@ -40,10 +40,16 @@ NOTHING = np.uint64(0)
 FREE = np.int32(-1)
 """Marks the end of a list, a free slot, and the state before the first."""
 
-DONE, WORKED, FULL = 0, 1, 2
+DONE = 0
+WORKED = 1
+FULL = 2
 """Why :func:`expand` returns: nothing is left, enough was done, or the table is full."""
 
-LAYER, NEXT, COUNT, EXPANDED, LAST = 0, 1, 2, 3, 4
+LAYER = 0
+NEXT = 1
+COUNT = 2
+EXPANDED = 3
+LAST = 4
 """What ``Table.at`` holds: layer, next state in it, number of states and of expanded states, and
 the state before the complete set on the cheapest path."""
 
@@ -154,7 +160,9 @@ def scratch_for(graph: OrderGraph) -> Scratch:
 @in_place_kernel
 def expand(graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, work: int) -> int:
     """Expand up to ``work`` states; return why it stops."""
-    n, at, threshold = len(graph.first) - 1, table.at, table.costs[0]
+    n = len(graph.first) - 1
+    at = table.at
+    threshold = table.costs[0]
     everything = ~NOTHING >> np.uint64(64 - n)
     while True:
         if at[COUNT] + n > len(table.placed):
@@ -172,7 +180,8 @@ def expand(graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table
         at[NEXT] = table.following[state]
         at[EXPANDED] += 1
         # bound it, place what can be placed at once, keep a cheaper path to the complete set
-        placed, cost = table.placed[state], table.cost[state]
+        placed = table.placed[state]
+        cost = table.cost[state]
         placed, cost, coming = place_at_once(graph, patterns, scratch, placed, cost, threshold)
         if placed == everything and cost < min(threshold, table.costs[1]):
             table.costs[1] = cost
@@ -221,7 +230,8 @@ def place_at_once(
                 v = lowest(part)
                 bit = ONE << np.uint64(v)
                 part ^= bit
-                best, reach = -1, bit
+                best = -1
+                reach = bit
                 for c in range(graph.first[v], graph.first[v + 1]):
                     missing = graph.parents[c] & rest
                     if graph.reduced[c] < limit:
@@ -229,7 +239,8 @@ def place_at_once(
                         best = c if missing == NOTHING else best
                     if missing == NOTHING:
                         break
-                scratch.best[v], scratch.reach[v] = best, reach
+                scratch.best[v] = best
+                scratch.reach[v] = reach
                 if reach == bit:
                     if best < 0:
                         return placed, cost, NOTHING
@@ -261,7 +272,8 @@ def smallest_source(members: np.uint64, reach: NDArray[np.uint64]) -> np.uint64:
             others &= others - ONE
             if reach[v] >> np.uint64(k) & ONE:
                 reach[v] |= reach[k]
-    source, left = members, members
+    source = members
+    left = members
     while left:
         v = lowest(left)
         left &= left - ONE

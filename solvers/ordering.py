@@ -109,7 +109,9 @@ class Walk:
 
     def begin(self, order: NDArray[np.int64]) -> None:
         """Begin anew from an order."""
-        self.order, self.score, self.stalled = order, -inf, 0
+        self.order = order
+        self.score = -inf
+        self.stalled = 0
 
     def go_on(self, budget: int, control: SearchControl) -> Selection | None:
         """Search on for a round; return the best selection if there is one."""
@@ -179,7 +181,8 @@ def solve_component(
     Without a time limit, the budget is in proportion to the component unless given. The selections
     found do not depend on the number of threads, unless the time limit cuts them short.
     """
-    aside, limits = control.aside(), ROOT_LIMITS
+    aside = control.aside()
+    limits = ROOT_LIMITS
     bounds = [component.relaxation]
     if not _uses_time(control):
         relaxations = max(5, control.options.relaxation_budget // component.n_candidates)

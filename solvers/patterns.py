@@ -152,8 +152,10 @@ class Numbered:
         keep
             Candidates in the wanted order, sorted by variable, shape (kept,).
         """
-        n, counts = self.component.n_variables, self.multipliers.counts
-        parents, members = self.parents[keep], self.members
+        n = self.component.n_variables
+        counts = self.multipliers.counts
+        parents = self.parents[keep]
+        members = self.members
         first = offsets(np.bincount(self.child[keep], minlength=n))
         inside = ((members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE).astype(np.bool_)
         own_first = offsets(inside.sum(axis=1))
@@ -219,18 +221,21 @@ def partition(
 
     Random partitions are improved by exchanging two variables as long as that helps.
     """
-    best, strongest = np.repeat(np.arange(len(sizes)), sizes), -1.0
+    best = np.repeat(np.arange(len(sizes)), sizes)
+    strongest = -1.0
     for _ in range(PARTITIONS if len(sizes) > 1 else 0):
         group = _exchanged(tie, rng.permutation(np.repeat(np.arange(len(sizes)), sizes)))
         strength = float(tie[group[:, None] == group].sum())
         if strength > strongest + 1e-9:
-            best, strongest = group, strength
+            best = group
+            strongest = strength
     return best
 
 
 def _exchanged(tie: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.int64]:
     """Exchange the groups of the two variables that gain most until none gain."""
-    n, group = len(group), group.copy()
+    n = len(group)
+    group = group.copy()
     while True:
         inside = group[:, None] == group
         to = tie @ inside  # ties of each variable to the group of each other one
@@ -350,7 +355,8 @@ def fill_patterns(
     for subset in range(max(start, 1), stop):
         last = np.uint64(subset) << np.uint64(shift)
         placed = group & ~last
-        best, left = np.inf, last
+        best = np.inf
+        left = last
         while left:
             v = lowest(left)
             left &= left - np.uint64(1)

@@ -179,7 +179,8 @@ class Problem(
         >>> Problem.from_candidates(["a", "b"], sets, forbidden=[(1, 0)]).allowed.tolist()
         [True, False, True]
         """
-        n, m = self.n_variables, self.n_candidates
+        n = self.n_variables
+        m = self.n_candidates
         ruled_out = self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
         owner = np.repeat(np.arange(m), np.diff(self.member_first))
         arcs = self.members.astype(np.int64) * n + self.child[owner]
@@ -258,7 +259,8 @@ class Problem(
         >>> Problem.from_candidates(["a", "b"], sets).family_scores([(), (0,)]).tolist()
         [-2.0, -inf]
         """
-        n, m = self.n_variables, self.n_candidates
+        n = self.n_variables
+        m = self.n_candidates
         is_parent = np.zeros((n, n), np.bool_)
         for child, members in enumerate(parents):
             is_parent[child, list(members)] = True
@@ -393,7 +395,8 @@ class Problem(
         [1, 0]
         """
         allowed = self.allowed
-        placed, order = np.zeros(self.n_variables, np.bool_), [np.zeros(0, np.int64)]
+        placed = np.zeros(self.n_variables, np.bool_)
+        order = [np.zeros(0, np.int64)]
         sizes = np.diff(self.member_first)
         owner = np.repeat(np.arange(self.n_candidates), sizes)
         while not placed.all():
@@ -500,7 +503,8 @@ class Problem(
         return self.placing_order() is not None
 
     def _validate(self) -> None:
-        n, m = self.n_variables, self.n_candidates
+        n = self.n_variables
+        m = self.n_candidates
         if len(set(self.names)) != n:
             raise OptionError("variable names must be all different")
         shapes_fit = (

@@ -334,7 +334,10 @@ class Tree:
     """
 
     def __init__(self, proof: Proof, piece: Piece, score: int, target: int) -> None:
-        self.proof, self.piece, self.score, self.target = proof, piece, score, target
+        self.proof = proof
+        self.piece = piece
+        self.score = score
+        self.target = target
         self.enough = proof.aim(score - piece.offset, target - score)
         self._heap: list[tuple[float, int, Open]] = []
         self._made = 0
@@ -396,7 +399,8 @@ class Tree:
         for there, name in ((1, "present"), (0, "absent")):
             side = sides[1 - there]
             own = [(s, p) for s, p in node.problem[side.child] if p >> side.parent & 1 == there]
-            problem, put = {**node.problem, side.child: own}, partial(setattr, arc, name)
+            problem = {**node.problem, side.child: own}
+            put = partial(setattr, arc, name)
             self._push(side.bound, Open(problem, side.pairs, put, node.known))
 
     def _branching(self, problem: Problem, relaxed: Relaxed) -> tuple["Side", "Side"] | None:
@@ -406,13 +410,15 @@ class Tree:
         """
         held = self.piece.held(problem)
         whole = max(relaxed.objective - self.enough, LEAST_SIDE)
-        best, gain = None, -np.inf
+        best = None
+        gain = -np.inf
         for arc in self.piece.undecided(relaxed.x):
             sides = self._try(held, *arc, 1), self._try(held, *arc, 0)
             closed = (min(relaxed.objective - side.bound, whole) / whole for side in sides)
             product = prod(max(share, LEAST_SIDE) for share in closed)
             if product > gain:
-                best, gain = sides, product
+                best = sides
+                gain = product
         return best
 
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":

@@ -40,7 +40,8 @@ Starts = NDArray[np.int64]
 PAUSE = 0.05
 """Seconds between two pauses of the simplex method."""
 
-DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
+DUAL_SIMPLEX = 1
+PRIMAL_SIMPLEX = 4
 """Values of the option ``simplex_strategy``."""
 
 
@@ -107,7 +108,8 @@ class LinearProgram:
         control
             Ends the simplex method.
         """
-        highs, status = self._highs, self._engine.HighsModelStatus
+        highs = self._highs
+        status = self._engine.HighsModelStatus
         highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX)
         if self._ended_early(control):
             return None
@@ -120,7 +122,8 @@ class LinearProgram:
             message = highs.modelStatusToString(found)
             raise SolverError(f"the linear relaxation was not solved; its solver says {message!r}")
         solution = highs.getSolution()
-        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        values = np.array(solution.col_value)
+        duals = np.array(solution.row_dual)
         return float(highs.getObjectiveValue()), values, duals
 
     def _ended_early(self, control: SearchControl) -> bool:
@@ -129,7 +132,8 @@ class LinearProgram:
         The solver calls back at each iteration; an exception must not leave that call.
         """
         failures: list[BaseException] = []
-        looked, is_over = monotonic(), False
+        looked = monotonic()
+        is_over = False
 
         def look(kind: Any, message: str, state: Any, answer: Any, data: Any) -> None:
             nonlocal looked, is_over
@@ -224,7 +228,8 @@ class Relaxation:
         clusters: Counted | None = None,
     ) -> None:
         self.families = families_of(problem)
-        n, m = self.families.n_variables, len(self.families.scores)
+        n = self.families.n_variables
+        m = len(self.families.scores)
         self.pool = Counted.none(n)
         self._meeting = Meeting.of(self.families, self.pool.clusters, self.pool.counts)
         self.allowed = np.ones(m, np.bool_)
@@ -300,7 +305,8 @@ class Relaxation:
         self._grown = False
         x = np.zeros(len(self.allowed))
         x[self._candidates] = np.maximum(values[n:], 0.0)
-        pool, forms = self.pool, self._forms
+        pool = self.pool
+        forms = self._forms
         cluster_duals = np.maximum(np.where(forms, duals[n:], -duals[n:]), 0.0)
         multipliers = Multipliers(pool.clusters, cluster_duals, pool.counts)
         shift = pool.clusters[forms].T.astype(np.float64) @ cluster_duals[forms]
@@ -308,7 +314,8 @@ class Relaxation:
         return Relaxed(objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible)
 
     def _add_artificial(self) -> None:
-        f, n = self.families, self.families.n_variables
+        f = self.families
+        n = self.families.n_variables
         lowest = np.minimum.reduceat(f.scores, f.first[:-1])
         spread = float((np.maximum.reduceat(f.scores, f.first[:-1]) - lowest).sum())
         self._lp.add_columns(lowest - 10.0 * (1.0 + spread), np.arange(n + 1), np.arange(n))
@@ -316,7 +323,8 @@ class Relaxation:
     def _enter(self, candidates: NDArray[np.int64]) -> None:
         """Make candidates columns."""
         f = self.families
-        inside, few = self.pool.clusters[:, f.child[candidates]], self._meeting.met(candidates)
+        inside = self.pool.clusters[:, f.child[candidates]]
+        few = self._meeting.met(candidates)
         uses, _ = cluster_rows(inside, few, self._forms)
         own = f.child[candidates][:, None] == np.arange(f.n_variables)
         self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([own, uses.T])))

@@ -190,19 +190,23 @@ class CuttingPlanes:
         on_bound: OnBound | None = None,
         limits: RoundLimits = ROOT_LIMITS,
     ) -> None:
-        self.control, self.on_bound, self.limits = control, on_bound, limits
+        self.control = control
+        self.on_bound = on_bound
+        self.limits = limits
         self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
         known = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
         self.pool = Counted.join(*known)
         self.relaxation = Relaxation(component, start=chosen, clusters=self.pool)
-        self.families, self.target = self.relaxation.families, incumbent
+        self.families = self.relaxation.families
+        self.target = incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
         self.reach = self.multipliers.reach(component)
         self._begin(float(self.reach.max()))
 
     def _begin(self, bound: float) -> None:
-        self.bound, self.last = bound, np.inf
+        self.bound = bound
+        self.last = np.inf
         self.bounds: list[float] = [bound]
         self.relaxed: Relaxed | None = None
         if self.on_bound is not None:
@@ -211,7 +215,8 @@ class CuttingPlanes:
     def begin_again(self, allowed: NDArray[np.bool_], target: float, limits: RoundLimits) -> None:
         """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
         self.relaxation.allow(allowed)
-        self.limits, self.target = limits, target
+        self.limits = limits
+        self.target = target
         self._begin(np.inf)
 
     def run(self, enough: float) -> None:
@@ -260,7 +265,8 @@ class CuttingPlanes:
 
     def _is_stuck(self) -> bool:
         """Return whether the last rounds did little; a gap is a share of what all rounds closed."""
-        limits, target = self.limits, self.target
+        limits = self.limits
+        target = self.target
         if target == -np.inf:
             target = self.bound - ASSUMED_GAP * (self.bounds[0] - self.bound)
         return len(self.bounds) > limits.most_rounds or tails_off(
@@ -269,7 +275,8 @@ class CuttingPlanes:
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n, most = self.families.n_variables, self.limits.most_cuts
+        n = self.families.n_variables
+        most = self.limits.most_cuts
         support = Support.of(self.families, x)
         self.control.look()
         return separate(support, n, most, self.rng, self.pool.violated(support, most))
@@ -304,8 +311,11 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
     The bounds go to the control on the way, and the clusters are kept with the states when the
     rounds take long or a limit ends them. They end when the absolute gap is reached.
     """
-    options, key = control.options, f"relaxation-{component.digest}"
-    known, kept, begun = options.multipliers, control.states.load(key), control.seconds
+    options = control.options
+    key = f"relaxation-{component.digest}"
+    known = options.multipliers
+    kept = control.states.load(key)
+    begun = control.seconds
     if known is None and kept:
         known = Multipliers(**kept)
         control.note(WENT_ON)

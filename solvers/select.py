@@ -229,7 +229,8 @@ def _parents_of(problem: Problem, start: Start | None) -> Parents | None:
 
 def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
-    progress, tasks = strategy.progress, []
+    progress = strategy.progress
+    tasks = []
     position = None if start is None else np.argsort(topological_order(start))
     for k, component in enumerate(progress.components):
         if strategy.method(k) == "single":

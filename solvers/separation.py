@@ -126,19 +126,23 @@ def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
     from scipy.sparse import csr_array  # takes long to import
     from scipy.sparse.csgraph import dijkstra
 
-    limit, arcs = 1.0 - LEAST, support.arcs(n)
+    limit = 1.0 - LEAST
+    arcs = support.arcs(n)
     tails, heads = np.nonzero(arcs > LEAST)
-    length, sizes = np.maximum(1.0 - arcs[tails, heads], 1e-12), np.bincount(tails, minlength=n)
+    length = np.maximum(1.0 - arcs[tails, heads], 1e-12)
+    sizes = np.bincount(tails, minlength=n)
     graph = csr_array((length, heads, offsets(sizes)), shape=(n, n))
     distance, before = dijkstra(graph, limit=limit, return_predecessors=True)
     around = distance[heads, tails] + length
     closing = np.flatnonzero(around < limit)[: 20 * most]
     found = np.zeros((len(closing), n), np.bool_)
-    rows, at = np.arange(len(closing)), tails[closing]
+    rows = np.arange(len(closing))
+    at = tails[closing]
     while len(rows):
         found[rows, at] = True
         at = before[heads[closing[rows]], at].astype(np.int64)
-        rows, at = rows[at >= 0], at[at >= 0]
+        rows = rows[at >= 0]
+        at = at[at >= 0]
     return found
 
 
@@ -151,10 +155,12 @@ def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArr
     positive child help any cluster.
     """
     child, _, member_first, members = support
-    useful, size = np.ones(n, np.bool_), n + 1
+    useful = np.ones(n, np.bool_)
+    size = n + 1
     while count_true(useful) < size:
         size = count_true(useful)
-        has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        has_parent = np.zeros(n, np.bool_)
+        has_child = np.zeros(n, np.bool_)
         for s in range(len(child)):
             for at in range(member_first[s], member_first[s + 1]):
                 if useful[child[s]] and useful[members[at]]:
@@ -183,7 +189,9 @@ def _walk(
     child, x, member_first, members = support
     n = len(cluster)
     # parents inside for each candidate, and value of those with any for each variable
-    current, inside, own = np.zeros(n, np.bool_), np.zeros(len(x), np.int64), np.zeros(n)
+    current = np.zeros(n, np.bool_)
+    inside = np.zeros(len(x), np.int64)
+    own = np.zeros(n)
     for v in range(n):
         if cluster[v]:
             _flip(support, current, inside, own, v)
@@ -251,7 +259,8 @@ def counted_clusters(support: Support, n: int, most: int) -> Counted:
 
 def family_seeds(support: Support, n: int, count: int, most: int) -> NDArray[np.bool_]:
     """Return each fractional candidate's child with each choice of so many of its parents."""
-    sizes, is_fractional = np.diff(support.member_first), support.x <= 1.0 - LEAST
+    sizes = np.diff(support.member_first)
+    is_fractional = support.x <= 1.0 - LEAST
     found = [np.zeros((0, count + 1), np.int64)]
     for size in np.unique(sizes[is_fractional & (sizes >= count)]).tolist():
         rows = np.flatnonzero(is_fractional & (sizes == size))

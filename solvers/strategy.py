@@ -212,7 +212,8 @@ class Strategy:
         return method == "arborescence" or (is_soon and method == "dynamic")
 
     def _prove(self, k: int) -> Status:
-        progress, method = self.progress, self.method(k)
+        progress = self.progress
+        method = self.method(k)
         if progress.closed[k]:
             return "optimal"
         if method == "single":
@@ -222,7 +223,8 @@ class Strategy:
             return "optimal"
         if progress.control.is_over:
             return progress.control.status
-        begun, relaxed_first = progress.control.seconds, method == "root" and self.solver != "root"
+        begun = progress.control.seconds
+        relaxed_first = method == "root" and self.solver != "root"
         status = self._relax(k, None) if relaxed_first else self.solve(method, k)
         if status == "optimal" and progress.control.seconds - begun >= LONG:
             self._keep_proof(k)
@@ -234,7 +236,8 @@ class Strategy:
 
     def _keep_proof(self, k: int) -> None:
         """Keep the best selection of a component that is proven."""
-        progress, component = self.progress, self.progress.components[k]
+        progress = self.progress
+        component = self.progress.components[k]
         if self.gap == 0.0:
             best = progress.chosen[component.variables]
             chosen = np.flatnonzero(np.isin(component.candidate, best))
@@ -258,7 +261,8 @@ class Strategy:
         return solve_component(solver, self.progress, k, options, share)
 
     def _options(self, k: int, multipliers: Multipliers | None) -> SolverOptions:
-        most_states, n = self.options.most_states, self.progress.components[k].n_variables
+        most_states = self.options.most_states
+        n = self.progress.components[k].n_variables
         if self.solver == "auto" and n > FEW_PLACED and most_states is None:
             most_states = MOST_STATES
         return replace(
@@ -276,12 +280,14 @@ class Strategy:
             for number, component in enumerate(progress.components)
             if number > k and component.n_variables > 1 and not progress.closed[number]
         )
-        own, left = progress.components[k].n_candidates, progress.control.remaining
+        own = progress.components[k].n_candidates
+        left = progress.control.remaining
         return None if left is None else left * own / (own + following)
 
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
-        progress, component = self.progress, self.progress.components[k]
+        progress = self.progress
+        component = self.progress.components[k]
         control = ComponentControl(progress, k, self._options(k, multipliers))
         root = lp.relax(component, control.incumbent, control)
         pool = root.pool.widened(component.variables, progress.problem.n_variables)
@@ -303,7 +309,8 @@ class Strategy:
     def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
         """Solve a part of what the relaxation of a whole component has left."""
         progress = self.progress
-        old, component = progress.components[whole], progress.components[k]
+        old = progress.components[whole]
+        component = progress.components[k]
         multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
         bound = multipliers.bound(component)
         progress.prove(k, bound, closed=bound <= progress.scores[k] + self.absolute_gap)

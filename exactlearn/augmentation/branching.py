@@ -151,7 +151,8 @@ def _root(
     """Return the root relaxation, its restricted master, multipliers and bound, if time allows."""
     incumbent = pool.incumbent
     relaxation = NodeRelaxation.of(task, incumbent, incumbent.prove_families)
-    families, cells = relaxation.families, relaxation.cells
+    families = relaxation.families
+    cells = relaxation.cells
     if incumbent.is_over:
         return None
     problem = families.problem(relaxation.upper)
@@ -162,11 +163,13 @@ def _root(
     master = RestrictedMaster(families, cells, network, incumbent.working_values)
     master.add_clusters(multipliers.counted)
     if len(cells.rows) >= MANY_CELLS:
-        steps, target = STEPS * len(cells.rows), pool.target
+        steps = STEPS * len(cells.rows)
+        target = pool.target
         multipliers = subgradient_method(
             master, relaxation, multipliers, target, incumbent.prove, steps
         )
-    limit, target = ROOT_STALL_LIMIT, pool.target
+    limit = ROOT_STALL_LIMIT
+    target = pool.target
     dual = solve_dual(master, relaxation, multipliers, target, incumbent.prove, stall_limit=limit)
     if dual is None:
         return None
@@ -195,8 +198,10 @@ def _choose(
     shape (cells, states); ``None`` when that cannot be done in time. Families that are not kept are
     in no selection above the target.
     """
-    incumbent, families = pool.incumbent, node.families
-    nodes, at_once = incumbent.nodes, AT_ONCE
+    incumbent = pool.incumbent
+    families = node.families
+    nodes = incumbent.nodes
+    at_once = AT_ONCE
     while True:
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside

@@ -96,7 +96,8 @@ def cell_losses(
     """
     tables = TermTables(score, dataset.cardinalities, dataset.row_weights)
     store = _of_network(dataset, np.asarray(values, np.int64), parents, tables)
-    cells, total = dataset.missing_cells, store.scores.sum()
+    cells = dataset.missing_cells
+    total = store.scores.sum()
     losses = np.full((len(cells), int(dataset.cardinalities.max(initial=0))), np.nan)
     losses[np.arange(len(cells)), values] = 0.0
     number = np.full(dataset.codes.shape, -1)
@@ -144,7 +145,8 @@ def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag
     """
     usable = store.select(in_order(store.families, parents))
     scores = usable.scores
-    chosen, changed = usable.families.best(scores), 1
+    chosen = usable.families.best(scores)
+    changed = 1
     while changed and not store.control.is_over:
         changed = 0
         for cells in usable.blocks(usable.cells):
@@ -176,16 +178,20 @@ def sweep(
         Row and variable of each cell, shape (cells, 2), in order of variables.
     """
     n = len(chosen)
-    change, best = np.zeros(len(sets.values)), np.zeros(n)
+    change = np.zeros(len(sets.values))
+    best = np.zeros(n)
     without = np.full(n, -2)  # each child's best family without the variable; -2: not known yet
-    changed, is_new = 0, True
+    changed = 0
+    is_new = True
     for c in range(len(cells)):
-        u, v = cells[c, 0], cells[c, 1]
+        u = cells[c, 0]
+        v = cells[c, 1]
         if is_new or v != cells[c - 1, 1]:
             without[:] = -2
             is_new = False
         # the state after which the order's best network rises most
-        largest, to = LEAST_RISE, -1
+        largest = LEAST_RISE
+        to = -1
         for state in range(rows.cardinalities[v]):
             if state == rows.codes[u, v]:
                 continue
@@ -204,7 +210,8 @@ def sweep(
                         best[i] = max(best[i], scores[without[i]])
                 total += best[i] - here
             if total > largest:
-                largest, to = total, state
+                largest = total
+                to = state
         if to >= 0:  # take it, and bring tables, scores and parents up to date
             gains(sets, rows, u, v, to, change)
             change_cell(sets, rows, u, v, to, change)

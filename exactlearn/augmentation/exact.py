@@ -36,7 +36,8 @@ from exactlearn.solvers import solve
 
 # Most starts of the climber that finds the first incumbent, and the share of a time limit after
 # which it leaves the rest to bounds.
-STARTS, CLIMBING = 3, 0.6
+STARTS = 3
+CLIMBING = 0.6
 
 _Outcome = tuple[AugmentationStatus, str]
 _Search = Callable[[Task, Incumbent], _Outcome]
@@ -49,10 +50,12 @@ def augment_exact(task: Task, incumbent: Incumbent) -> Augmentation:
     of :func:`augment_branching` and :func:`augment_gadget`.
     """
     if properties(task.score, task.domain).rises:
-        result, how = augment_branching(task, incumbent), "by branching"
+        result = augment_branching(task, incumbent)
+        how = "by branching"
     else:
         reason = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
-        result, how = augment_gadget(task, incumbent), reason
+        result = augment_gadget(task, incumbent)
+        how = reason
     message = f"{how}; {result.message}" if result.message else how
     return replace(result, method="exact", message=message)
 
@@ -118,7 +121,8 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
             "method 't-local', which proves nothing of them"
         )
     if properties(task.score, task.domain).falls:
-        rows, states = float(task.dataset.row_weights.sum()), task.dataset.cardinalities.tolist()
+        rows = float(task.dataset.row_weights.sum())
+        states = task.dataset.cardinalities.tolist()
         penalties = [size_penalty(task.score, r, 1.0, rows) for r in states]
         incumbent.prove_families(0.0 - np.array(penalties))
     with incumbent.hurried(CLIMBING):
@@ -138,7 +142,8 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     gadget = reduced(task, incumbent)
     if gadget is None or incumbent.is_over:
         return incumbent.status, f"{incumbent.ending} before all completions were scored"
-    n, offset = task.dataset.n_variables, gadget.penalty * len(task.dataset.missing_cells)
+    n = task.dataset.n_variables
+    offset = gadget.penalty * len(task.dataset.missing_cells)
 
     def take(parents: tuple[tuple[int, ...], ...]) -> None:
         dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
@@ -270,7 +275,8 @@ def best_solutions(
     """
     require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task, spent = Task(dataset, score, rules, solver, seed, starts=starts), 0.0
+    task = Task(dataset, score, rules, solver, seed, starts=starts)
+    spent = 0.0
     if best is None:
         with Incumbent(time_limit, on_event).running() as incumbent:
             best = augment_branching(task, incumbent)

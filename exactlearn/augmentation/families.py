@@ -95,7 +95,8 @@ class Families:
     @classmethod
     def allowed(cls, names: tuple[str, ...], rules: FamilyRules) -> "Families":
         """Return all families that the rules allow."""
-        n, lists = len(names), []
+        n = len(names)
+        lists = []
         for child in range(n):
             members = parent_sets(n, child, rules.max_parents)
             lists.append(members[rules.allowed(child, members)])
@@ -160,7 +161,8 @@ class Families:
 
     def number(self, child: int, parents: tuple[int, ...]) -> int:
         """Return the number of a family."""
-        start, stop = self.first[child], self.first[child + 1]
+        start = self.first[child]
+        stop = self.first[child + 1]
         wanted = np.full(self.members.shape[1], -1, np.int32)
         wanted[: len(parents)] = sorted(parents)
         return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
@@ -195,7 +197,8 @@ class FamilyTerms(NamedTuple):
         cls, families: Families, tables: TermTables, cardinalities: NDArray[np.int64]
     ) -> "FamilyTerms":
         """Tabulate the score of some families."""
-        states, q = cardinalities[families.child], set_sizes(cardinalities, families.members)
+        states = cardinalities[families.child]
+        q = set_sizes(cardinalities, families.members)
         terms = tables.covering(np.unique(np.concatenate([q * states, q])))
         table, parents = np.searchsorted(terms.sizes, [q * states, q])
         columns = np.column_stack([families.child, families.members]).astype(np.int64)
@@ -259,7 +262,8 @@ def paired_sets(
     keys = np.column_stack([sets + 1, function]).astype(">i4")
     names = keys.view(f"S{4 * (k + 2)}").reshape(-1)  # sorted sooner than rows
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
-    members, place = sets[first], number.astype(np.int32)
+    members = sets[first]
+    place = number.astype(np.int32)
     holding_first, holding, _ = holders(family, n)
     pairs = SetFamilies(
         families.first, families.child, place[m:], place[:m], terms.penalty, holding_first, holding

@@ -33,7 +33,8 @@ from exactlearn.augmentation.incomplete_rows import (
 
 # Least improvement worth a branch, in nats, and by how many units in the last place a family's
 # score is off: a bound that is lower than the best score by less is no bound of a proof.
-LEAST_IMPROVEMENT, ROUNDING = 1e-8, 8.0 * EPSILON
+LEAST_IMPROVEMENT = 1e-8
+ROUNDING = 8.0 * EPSILON
 
 # Cells that may be looked at for each node of a family's search, on average.
 #
@@ -52,7 +53,9 @@ def _is_dominated(
 
     Rows alike differ in their multipliers only. The cells looked at are counted.
     """
-    multipliers, first, t = incomplete.multipliers, incomplete.first[k], incomplete.alike[k]
+    multipliers = incomplete.multipliers
+    first = incomplete.first[k]
+    t = incomplete.alike[k]
     b = o - first
     while t >= 0:
         work[0] += 1
@@ -78,7 +81,8 @@ def _rest(
     total = 0.0
     for k in range(begin, len(incomplete.rows)):
         work[0] += incomplete.end[k] - incomplete.first[k]
-        w, most = table.weights[incomplete.rows[k]], -np.inf
+        w = table.weights[incomplete.rows[k]]
+        most = -np.inf
         for o in range(incomplete.first[k], incomplete.end[k]):
             place = incomplete.cells[o]
             most = max(
@@ -104,13 +108,15 @@ def _best_cell(
     max_work: int,
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
-    best, most = -1, -np.inf
+    best = -1
+    most = -np.inf
     work[0] += incomplete.end[k] - incomplete.first[k]
     for o in range(incomplete.first[k], incomplete.end[k]):
         if not tried[o] and not (work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)):
             gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
             if gained > most:
-                best, most = o, gained
+                best = o
+                most = gained
     return best, most
 
 
@@ -132,9 +138,14 @@ def _search(
     Row k stands at place ``at[k]``; ``added[k]`` is the score with those before it, at first that
     of the complete rows.
     """
-    n, max_work, root = len(at), WORK * most_nodes, np.inf
-    best, left_open = -np.inf, -np.inf
-    k, nodes, entering = 0, 0, True
+    n = len(at)
+    max_work = WORK * most_nodes
+    root = np.inf
+    best = -np.inf
+    left_open = -np.inf
+    k = 0
+    nodes = 0
+    entering = True
     while k >= 0:
         if entering:  # bound the node
             nodes += 1
@@ -214,37 +225,52 @@ def place_rows(
     charge
         The sum of the multipliers there.
     """
-    bounds, max_work, work = np.empty(len(which)), WORK * most_nodes, np.zeros(1, np.int64)
+    bounds = np.empty(len(which))
+    max_work = WORK * most_nodes
+    work = np.zeros(1, np.int64)
     rows = cells = work[1:]
     best = charge = 0.0
     for number, i in enumerate(which):
         # count the complete rows, and list the places of the others
         columns = terms.columns[i, : terms.size[i]]
-        size, r = 1, table.cardinalities[columns[0]]
+        size = 1
+        r = table.cardinalities[columns[0]]
         for v in columns:
             size *= table.cardinalities[v]
-        f, g = terms.cell[i], terms.configuration[i]
-        counts, sums, earlier = np.zeros(size), np.zeros(size // r), np.zeros(size)
+        f = terms.cell[i]
+        g = terms.configuration[i]
+        counts = np.zeros(size)
+        sums = np.zeros(size // r)
+        earlier = np.zeros(size)
         family = FamilyTable(columns, r, terms.functions, f, g, counts, sums)
-        found, work[0] = np.empty(len(table.weights), np.int64), 0
+        found = np.empty(len(table.weights), np.int64)
+        work[0] = 0
         score, n, n_places = count_rows(family, table, found)
         score -= terms.penalty[i]
-        rows, first, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        places, multipliers = np.zeros(n_places, np.int64), np.zeros(n_places)
-        alike, at, best_at = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
+        rows = np.empty(n, np.int64)
+        first = np.empty(n, np.int64)
+        end = np.empty(n, np.int64)
+        places = np.zeros(n_places, np.int64)
+        multipliers = np.zeros(n_places)
+        alike = np.empty(n, np.int64)
+        at = np.empty(n, np.int64)
+        best_at = np.zeros(n, np.int64)
         incomplete = IncompleteRows(rows, first, end, places, multipliers, alike)
-        added, payers = np.zeros(n + 1), payers_of(table.payers, columns)
+        added = np.zeros(n + 1)
+        payers = payers_of(table.payers, columns)
         list_places(family, table, payers, found, incomplete, added[1:], at)
         if not complete and n * n_places > 2 * max_work:
             # too many places for a search: the bound that it would begin with
             bounds[number] = score + _rest(family, table, incomplete, 0, earlier, work)
-            best, cells = -np.inf, rows[:0]
+            best = -np.inf
+            cells = rows[:0]
             continue
         added[0], tried = score, np.empty(n_places, np.bool_)
         bounds[number], best = _search(
             family, table, incomplete, most_nodes, earlier, tried, added, at, best_at, work
         )
-        cells, charge = places[best_at], 0.0
+        cells = places[best_at]
+        charge = 0.0
         for o in best_at:
             charge += multipliers[o]
     return bounds, best, work[0], rows, cells, charge

@@ -104,7 +104,8 @@ class FamilyStore:
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""
         rows = self.rows._replace(codes=self.rows.codes.copy())
-        families, terms = self.families.take(keep), self.terms.take(keep)
+        families = self.families.take(keep)
+        terms = self.terms.take(keep)
         return replace(self, families=families, terms=terms, rows=rows)
 
     @property
@@ -116,7 +117,8 @@ class FamilyStore:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Score of each family under the completion at hand, shape (families,)."""
-        pairs, values = self.pairs, self.sets.values
+        pairs = self.pairs
+        values = self.sets.values
         return np.asarray(values[pairs.family] - values[pairs.parents] - pairs.penalty)
 
     def move_to(self, values: NDArray[np.int64]) -> None:
@@ -149,7 +151,8 @@ class FamilyStore:
     @contextmanager
     def changed(self, moves: NDArray[np.int64]) -> Iterator[None]:
         """Change cells, and back again."""
-        u, v = moves[:, 0], moves[:, 1]
+        u = moves[:, 0]
+        v = moves[:, 1]
         back = np.column_stack([u, v, self.rows.codes[u, v].astype(np.int64)])
         before = self.sets.values.copy()
         self.change(moves)
@@ -208,7 +211,8 @@ def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
         When there are too many families, or too large ones.
     """
     if not fits(dataset, rules):
-        n, k = dataset.n_variables, min(rules.max_parents, dataset.n_variables - 1)
+        n = dataset.n_variables
+        k = min(rules.max_parents, dataset.n_variables - 1)
         raise TooLargeError(
             f"{n_families(n, k):.3g} families of {n} variables with up to {k} parents would have "
             f"to be tabulated, and the limit is {MAX_FAMILIES:,} families with {MOST_CELLS:,} "
@@ -266,7 +270,9 @@ def bound_moves(
         The limit of the sum.
     """
     n = len(families.first) - 1
-    child, family, parents = families.child, families.family, families.parents
+    child = families.child
+    family = families.family
+    parents = families.parents
     # the best of each child's families that do not hold a variable
     without = np.full((n, n), -np.inf)
     for i in range(n):
@@ -277,13 +283,16 @@ def bound_moves(
                 f = best_family(sets, families, scores, i, v)
             if f >= 0:
                 without[v, i] = scores[f]
-    change, best = np.zeros(len(sets.values)), np.empty(n)
+    change = np.zeros(len(sets.values))
+    best = np.empty(n)
     best_scores = np.empty((len(moves), n))
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(moves)):
         # each child's best score after the move
-        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        u = moves[c, 0]
+        v = moves[c, 1]
+        state = moves[c, 2]
         if c > 0 and v != moves[c - 1, 1]:
             forget(sets, moves[c - 1, 1], change)
         gains(sets, rows, u, v, state, change)
@@ -320,7 +329,9 @@ def best_after(
     best: NDArray[np.float64],
 ) -> None:
     """Raise each child's best score to that of its families that hold ``v``, after a move."""
-    child, family, parents = families.child, families.family, families.parents
+    child = families.child
+    family = families.family
+    parents = families.parents
     for at in range(families.holding_first[v], families.holding_first[v + 1]):
         f = families.holding[at]
         score = scores[f] + change[family[f]] - change[parents[f]]
@@ -340,12 +351,18 @@ def envelope(
 
     The parameters are those of :func:`bound_moves`; there is one move at least.
     """
-    child, family, parents = families.child, families.family, families.parents
+    child = families.child
+    family = families.family
+    parents = families.parents
     holding = families.holding
-    change, best = np.zeros(len(sets.values)), np.full(len(scores), -np.inf)
-    n_held, n_variables = np.zeros(len(child), np.int64), 0
+    change = np.zeros(len(sets.values))
+    best = np.full(len(scores), -np.inf)
+    n_held = np.zeros(len(child), np.int64)
+    n_variables = 0
     for c in range(len(moves)):
-        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        u = moves[c, 0]
+        v = moves[c, 1]
+        state = moves[c, 2]
         is_new = c == 0 or v != moves[c - 1, 1]
         if c > 0 and is_new:
             forget(sets, moves[c - 1, 1], change)

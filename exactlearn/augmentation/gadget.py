@@ -78,7 +78,8 @@ def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
     TooLargeError
         When there are too many families, local completions or candidates.
     """
-    dataset, n = task.dataset, task.dataset.n_variables
+    dataset = task.dataset
+    n = task.dataset.n_variables
     families = enumerable_families(dataset, task.rules)
     first = n + offsets(dataset.cardinalities[dataset.missing_cells[:, 1]])
     tables = _undominated(task, families, first[:-1], control)
@@ -129,7 +130,8 @@ def _undominated(
     ``first`` has the artificial variable of each missing cell's first state. ``None`` when the
     search is over before the end.
     """
-    dataset, cells = task.dataset, task.dataset.missing_cells
+    dataset = task.dataset
+    cells = task.dataset.missing_cells
     states = dataset.cardinalities[cells[:, 1]]
     tables: list[dict[Iterable[int], float]] = [{} for _ in dataset.names]
     store = FamilyStore.of(dataset, np.zeros(len(cells), np.int64), task.tables, families, control)
@@ -190,18 +192,22 @@ def _walk_completions(
         total *= r
     differences = np.empty(total)
     differences[0] = sets.values[family] - sets.values[parents]
-    change, digits = np.zeros(len(sets.values)), np.zeros(len(cells), np.int64)
-    steps, at = np.ones(len(cells), np.int64), 0
+    change = np.zeros(len(sets.values))
+    digits = np.zeros(len(cells), np.int64)
+    steps = np.ones(len(cells), np.int64)
+    at = 0
     for _ in range(1, total):
         # the last cell whose state can step on; those after it turn around
-        c, place = len(cells) - 1, 1
+        c = len(cells) - 1
+        place = 1
         while not 0 <= digits[c] + steps[c] < states[c]:
             steps[c] = -steps[c]
             place *= states[c]
             c -= 1
         digits[c] += steps[c]
         at += steps[c] * place
-        u, v = cells[c, 0], cells[c, 1]
+        u = cells[c, 0]
+        v = cells[c, 1]
         gains(sets, rows, u, v, digits[c], change)
         change_cell(sets, rows, u, v, digits[c], change)
         differences[at] = sets.values[family] - sets.values[parents]

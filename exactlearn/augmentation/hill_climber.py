@@ -33,13 +33,16 @@ from exactlearn.scoring.candidate_search import Budget
 
 # Candidates that a search for a good network looks at, about: in all, or, if more, for each
 # candidate there is.
-BUDGET, BUDGET_EACH = 10**7, 1_000
+BUDGET = 10**7
+BUDGET_EACH = 1_000
 # Restarts of that search, for each variable, from a perturbed copy of its best order: at first, and
 # when a network is known that was good a moment ago.
-PERTURBATIONS, PERTURBATIONS_AGAIN = 20, 4
+PERTURBATIONS = 20
+PERTURBATIONS_AGAIN = 4
 # Tables counted where not all families can be: for all variables together, or, if more, for each
 # pair of a variable with another.
-TABLES, TABLES_EACH = 1_000_000, 2
+TABLES = 1_000_000
+TABLES_EACH = 2
 
 # What holds where DAGs are not proven best.
 LOCAL_IN_THE_GRAPH = (
@@ -68,7 +71,8 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     OptionError
         When ``t`` or ``starts`` is below 1.
     """
-    t, starts = task.t, task.starts
+    t = task.t
+    starts = task.starts
     if t < 1 or starts < 1:
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     best = best_climb(task, incumbent, starts, t)
@@ -84,7 +88,8 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     elif len(undecided_rows(task.dataset, task.score)):
         message = "rows of weight above 1 are completed as one: those they stand for may score more"
     elif t >= len(task.dataset.missing_cells):
-        status, incumbent.bound = "optimal", incumbent.score
+        status = "optimal"
+        incumbent.bound = incumbent.score
     result = Augmentation.of(incumbent, status, "t-local", t=t, message=message)
     # of several solutions with this score, the one that is proven to be locally optimal
     return replace(result, parents=best.parents, values=best.values, score=best.score)
@@ -148,7 +153,8 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     incumbent.offer(task.solution(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
     if status == "heuristic" and task.dataset.is_complete:
-        status, incumbent.bound = "optimal", incumbent.score
+        status = "optimal"
+        incumbent.bound = incumbent.score
     return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
@@ -234,6 +240,7 @@ def _rise(
                 incumbent.offer(candidate)
         if solution is not None and candidate.score <= solution.target:
             return max(candidate, solution, key=lambda solution: solution.score)
-        solution, values = candidate, candidate.values
+        solution = candidate
+        values = candidate.values
         if not incumbent.goes_on():
             return candidate

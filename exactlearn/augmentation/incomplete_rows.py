@@ -29,7 +29,8 @@ def payer_numbers(n: int) -> NDArray[np.int64]:
     ``[a, a]``, and of two. Shape (n, n).
     """
     a, b = np.indices((n, n))
-    high, low = np.maximum(a, b), np.minimum(a, b)
+    high = np.maximum(a, b)
+    low = np.minimum(a, b)
     return np.where(a == b, n + a, 2 * n + high * (high - 1) // 2 + low)
 
 
@@ -103,7 +104,8 @@ class MissingCells(NamedTuple):
         codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
         number = np.full(codes.shape, -1)
         number[variables, rows] = np.arange(len(rows))
-        n, most = dataset.n_variables, int(dataset.cardinalities.max(initial=0))
+        n = dataset.n_variables
+        most = int(dataset.cardinalities.max(initial=0))
         return cls(
             codes,
             dataset.row_weights,
@@ -174,7 +176,8 @@ class FamilyTable(NamedTuple):
 def increment_at(family: FamilyTable, cell: int, w: float, earlier: float) -> float:
     """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
-    n, m = family.counts[cell] + earlier, family.sums[j] + earlier
+    n = family.counts[cell] + earlier
+    m = family.sums[j] + earlier
     return rise(family.functions, family.f, n, w) - rise(family.functions, family.g, m, w)
 
 
@@ -194,9 +197,13 @@ def count_rows(
     Write down the numbers of the others; return the score of the rows counted, how many others
     there are, and in how many places they can be.
     """
-    score, n_rows, n_places = 0.0, 0, 0
+    score = 0.0
+    n_rows = 0
+    n_places = 0
     for u in range(len(table.weights)):
-        cell, stride, places = 0, 1, 1
+        cell = 0
+        stride = 1
+        places = 1
         is_complete = True  # a missing cell of a variable with one state has one place, too
         for v in family.columns:
             state = table.codes[v, u]
@@ -253,10 +260,13 @@ def list_places(
     """
     ordered, first, end, cells, multipliers, alike = incomplete
     for t in range(len(keys)):
-        at, count, stride = end[t - 1] if t else 0, 1, 1
+        at = end[t - 1] if t else 0
+        count = 1
+        stride = 1
         for p in range(len(family.columns)):
             v = family.columns[p]
-            state, cell = table.codes[v, rows[t]], table.number[v, rows[t]]
+            state = table.codes[v, rows[t]]
+            cell = table.number[v, rows[t]]
             r = table.cardinalities[v]
             if state >= 0:
                 for k in range(at, at + count):
@@ -274,22 +284,28 @@ def list_places(
             stride *= r
         end[t] = at + count
         # by how much the second best one is behind
-        best, second = -np.inf, -np.inf
+        best = -np.inf
+        second = -np.inf
         for o in range(at, at + count):
             gained = increment_at(family, cells[o], table.weights[rows[t]], 0.0) - multipliers[o]
             second = max(second, min(best, gained))
             best = max(best, gained)
-        order[t], keys[t] = t, second - best
+        order[t] = t
+        keys[t] = second - best
     sort_by(keys, order)
     for k in range(len(keys)):
-        ordered[k], first[k] = rows[order[k]], end[order[k] - 1] if order[k] else 0
+        ordered[k] = rows[order[k]]
+        first[k] = end[order[k] - 1] if order[k] else 0
         alike[k] = end[order[k]]  # kept there until all ends were read
     for k in range(len(keys)):  # the first and the last cell tell which others a row has
-        end[k], alike[k], order[k] = alike[k], -1, k
+        end[k] = alike[k]
+        alike[k] = -1
+        order[k] = k
         keys[k] = cells[first[k]] * len(family.counts) + cells[end[k] - 1]
     sort_by(keys, order)
     for at in range(1, len(keys)):
-        k, before = order[at], order[at - 1]
+        k = order[at]
+        before = order[at - 1]
         if keys[k] == keys[before] and table.weights[ordered[k]] == table.weights[ordered[before]]:
             alike[k] = before
 
@@ -302,7 +318,8 @@ def sort_by(keys: NDArray[np.float64], places: NDArray[np.int64]) -> None:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(gap, len(places)):
-            place, k = places[i], i
+            place = places[i]
+            k = i
             while k >= gap and (keys[place], place) < (keys[places[k - gap]], places[k - gap]):
                 places[k] = places[k - gap]
                 k -= gap

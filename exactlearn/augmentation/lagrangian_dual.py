@@ -34,19 +34,26 @@ from exactlearn.solvers.relaxation import best_candidates
 # Linear programs that are solved for one node.
 MAX_ROUNDS = 200
 # Rounds in which such a share of the gap must be closed, at the root and elsewhere.
-ROOT_STALL_LIMIT, STALL_LIMIT, LEAST_GAIN = 60, 10, 0.1
+ROOT_STALL_LIMIT = 60
+STALL_LIMIT = 10
+LEAST_GAIN = 0.1
 # Local completions of each child that enter between two linear programs, and the reduced cost from
 # which on they do.
-ENTERING, LEAST_REDUCED_COST = 5, 1e-7
+ENTERING = 5
+LEAST_REDUCED_COST = 1e-7
 # Share of the gap below which the linear program's lead must be before sink links are sought.
 JOINING = 0.7
 # Steps of the subgradient method for each missing cell, and the nats that a multiplier moves at
 # most in the first and in the last one.
-STEPS, FIRST_STEP, LAST_STEP = 12, 0.2, 0.003
+STEPS = 12
+FIRST_STEP = 0.2
+LAST_STEP = 0.003
 # Steps over which its local completions are averaged, and after which clusters are separated.
 MEMORY = 20
 # Decay of the averages of slopes and of their squares, and what is added to these.
-MEAN, SQUARE, DAMPING = 0.9, 0.98, 0.03
+MEAN = 0.9
+SQUARE = 0.98
+DAMPING = 0.03
 
 
 class DualBound(NamedTuple):
@@ -97,7 +104,8 @@ def solve_dual(
     """
     control = node.control
     master.restrict(node)
-    best, best_multipliers = node.adjusted(multipliers).total, node.cells.multipliers
+    best = node.adjusted(multipliers).total
+    best_multipliers = node.cells.multipliers
     trace = [best]
     while True:
         on_bound(best)
@@ -107,11 +115,13 @@ def solve_dual(
         node.set_multipliers(solved.cell_multipliers)
         adjusted = node.adjusted(solved.multipliers)
         if adjusted.total < best:
-            best, best_multipliers = adjusted.total, solved.cell_multipliers
+            best = adjusted.total
+            best_multipliers = solved.cell_multipliers
             multipliers = solved.multipliers
         entered = _enter(master, node, adjusted, solved)
         cuts = master.separate(solved.families)
-        lead, gap = best - solved.optimum, best - target
+        lead = best - solved.optimum
+        gap = best - target
         if lead < JOINING * gap or not entered:
             cuts += master.add_sink_links(solved)
         trace.append(best)
@@ -191,10 +201,13 @@ def subgradient_method(
     Multipliers
         Those of the clusters.
     """
-    families, control = node.families, node.control
-    charges, weights = _Ascent(node.cells.multipliers), _Ascent(multipliers.values)
+    families = node.families
+    control = node.control
+    charges = _Ascent(node.cells.multipliers)
+    weights = _Ascent(multipliers.values)
     scale = node.cells.weights[node.cells.rows][:, None]
-    best, best_at = inf, (charges.at, multipliers)
+    best = inf
+    best_at = (charges.at, multipliers)
     average = np.zeros(len(families))
     recent: deque[list[LocalCompletion]] = deque(maxlen=MEMORY)
     for k in range(steps):
@@ -203,7 +216,8 @@ def subgradient_method(
         node.set_multipliers(charges.at)
         adjusted = node.adjusted(multipliers)
         if adjusted.total < best:
-            best, best_at = adjusted.total, (charges.at, multipliers)
+            best = adjusted.total
+            best_at = (charges.at, multipliers)
         on_bound(best)
         if best <= target or not control.goes_on():
             break

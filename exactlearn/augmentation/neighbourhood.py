@@ -44,17 +44,24 @@ from exactlearn.solvers.root import CuttingPlanes
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
 # cost more than they save.
-MAX_ROUNDS, TAIL, LEAST_GAIN = 400, 40, 0.03
+MAX_ROUNDS = 400
+TAIL = 40
+LEAST_GAIN = 0.03
 # By how much the bound of a group of moves may be higher than that of one: a share of the gap of
 # the solution's own DAG; moves that are split into groups at once.
-SLACK, BATCH_SIZE = 0.35, 2048
+SLACK = 0.35
+BATCH_SIZE = 2048
 # Bounds that a group's multipliers are tightened to, one after the other: so many gaps of the
 # solution's own DAG above the target, and subgradient steps towards each.
-TARGET_GAPS, TARGET_STEPS = (1.3, 0.8, 0.4, 0.0), 100
+TARGET_GAPS = (1.3, 0.8, 0.4, 0.0)
+TARGET_STEPS = 100
 # In sequential pruning, how much lower than necessary bounds are made, so that they exclude other
 # moves, too, and the steps; the share of the families that may be left when the others are dropped;
 # the latest multipliers that are tried on moves not seen before.
-MARGIN, MARGIN_STEPS, SHRINKING_SHARE, MAX_TRIED = 0.5, 300, 0.5, 4
+MARGIN = 0.5
+MARGIN_STEPS = 300
+SHRINKING_SHARE = 0.5
+MAX_TRIED = 4
 
 Moves = NDArray[np.int64]
 """Moves of as many cells each: row, variable and new state of each cell, shape (moves, cells, 3).
@@ -145,7 +152,8 @@ class MoveSearch:
 
         Return ``None`` where the bound excludes every network.
         """
-        families, target = self.store.families, self.solution.target
+        families = self.store.families
+        target = self.solution.target
         adjusted = scores + self.rewards
         best = np.maximum.reduceat(adjusted, families.first[:-1])
         bound = float(best.sum()) - self.multipliers.total
@@ -173,7 +181,8 @@ class MoveSearch:
         steps
             Subgradient steps for each.
         """
-        multipliers, target = self.multipliers, self.solution.target
+        multipliers = self.multipliers
+        target = self.solution.target
         bound = multipliers.bound(problem)
         for goal in goals:
             if bound <= target + goal:
@@ -192,7 +201,8 @@ class MoveSearch:
 
         Where that cannot be proven, the search ends.
         """
-        target, incumbent = self.solution.target, self.incumbent
+        target = self.solution.target
+        incumbent = self.incumbent
         if not problem.is_feasible or multipliers.bound(problem) <= target:
             return None
         outcome = best_above(
@@ -220,7 +230,8 @@ class MoveSearch:
 
     def best_in_order(self, moves: Moves, parents: Dag) -> Solution | None:
         """Return the best solution after one of some moves, within an order, if it is better."""
-        store, target = self.store, self.solution.target
+        store = self.store
+        target = self.solution.target
         for fixed, last in by_prefix(moves):
             with store.changed(fixed):
                 scores = scores_in_order(store, parents)
@@ -250,7 +261,9 @@ class Neighbourhood:
     """
 
     def __init__(self, task: Task, incumbent: Incumbent, store: FamilyStore) -> None:
-        self.task, self.incumbent, self.store = task, incumbent, store
+        self.task = task
+        self.incumbent = incumbent
+        self.store = store
         self.root: Multipliers | None = None
         self.relaxed: Solution | None = None
         self.tight = False
@@ -300,12 +313,14 @@ class Neighbourhood:
                 break
         root = planes.root()
         self.relaxed = solution
-        self.root, self.tight = root.multipliers, root.bound <= target
+        self.root = root.multipliers
+        self.tight = root.bound <= target
 
     def _at_distance(self, search: MoveSearch, size: int) -> Solution | None:
         """Search the completions in which just so many cells differ."""
         close = np.zeros(len(search.rewards), np.bool_)
-        moves, best_scores = [], []
+        moves = []
+        best_scores = []
         before = list(prefixes(self.store.single_moves(distinct=size == 1), size - 1))
         # those after the last better solution come first
         begin = self.next_prefix.get(size, 0) % max(1, len(before))
@@ -320,7 +335,8 @@ class Neighbourhood:
                 if not len(left):
                     continue
                 if self.tight and size > 1:
-                    some, known = search.among(families), self.known_multipliers
+                    some = search.among(families)
+                    known = self.known_multipliers
                     better = prune_sequentially(some, last[left], bounds[left], known)
                     if better is not None:
                         return better
@@ -390,11 +406,14 @@ def grouped(best_scores: NDArray[np.float64], limit: float, slack: float) -> lis
     list
         The numbers of each group's moves, increasing.
     """
-    totals, left = best_scores.sum(axis=1), np.arange(len(best_scores))
+    totals = best_scores.sum(axis=1)
+    left = np.arange(len(best_scores))
     groups = []
     while len(left):
         seed = left[totals[left].argmin()]
-        members, highest, most = [], best_scores[seed], max(limit, float(totals[seed]) + slack)
+        members = []
+        highest = best_scores[seed]
+        most = max(limit, float(totals[seed]) + slack)
         while True:
             joins = (best_scores[left] <= highest).all(axis=1)
             members.append(left[joins])
@@ -430,7 +449,8 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
 
     goals = [k * search.gap for k in TARGET_GAPS]
     while groups and search.incumbent.goes_on():
-        halved, spaces = list[Moves](), map(tables, count())
+        halved = list[Moves]()
+        spaces = map(tables, count())
         looks = in_order(look, len(groups), spaces.__next__, n_threads(None))
         for group, outcome in zip(groups, looks, strict=True):
             if isinstance(outcome, Solution):
@@ -460,7 +480,8 @@ def prune_sequentially(
     known_multipliers
         Multipliers of completions nearby; those that are found go there.
     """
-    known, tried = [search.multipliers, *known_multipliers[-MAX_TRIED:]], 1
+    known = [search.multipliers, *known_multipliers[-MAX_TRIED:]]
+    tried = 1
     nearest = np.zeros(len(moves), np.int64)
     while search.incumbent.goes_on():
         while tried < len(known) and len(moves):
@@ -474,7 +495,9 @@ def prune_sequentially(
             nearest[lower < bounds] = tried
             bounds = np.minimum(lower, bounds)
             left = bounds > search.solution.target
-            moves, bounds, nearest = moves[left], bounds[left], nearest[left]
+            moves = moves[left]
+            bounds = bounds[left]
+            nearest = nearest[left]
             tried += 1
         if not len(moves):
             return None
@@ -487,5 +510,7 @@ def prune_sequentially(
             known.append(outcome)
             known_multipliers.append(outcome)
         others = np.arange(len(moves)) != at
-        moves, bounds, nearest = moves[others], bounds[others], nearest[others]
+        moves = moves[others]
+        bounds = bounds[others]
+        nearest = nearest[others]
     return None

@@ -26,11 +26,13 @@ from exactlearn.solvers.multipliers import Multipliers
 MAX_FAMILIES = 5_000_000
 
 # Nodes spent on a family's bound: on all families once, then where it matters.
-FIRST_NODE_BUDGET, NODE_BUDGET = 20, 8_000
+FIRST_NODE_BUDGET = 20
+NODE_BUDGET = 8_000
 # Families of a child that are bounded anew together with its best.
 AT_ONCE = 8
 # Least families that are worth threads, and the most that one bounds at a time.
-SHARED, PIECE = 16, 1024
+SHARED = 16
+PIECE = 1024
 # Cells that one thread looks at, at most, before the time limit is looked at again, about.
 BLOCK = 2**22
 
@@ -130,7 +132,8 @@ class NodeRelaxation:
         """
         families = Families.allowed(task.dataset.names, task.rules)
         terms = FamilyTerms.of(families, task.tables, task.dataset.cardinalities)
-        free, best = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
+        free = np.full(len(families), np.inf)
+        best = np.full(families.n_variables, np.inf)
         stale = np.zeros(len(families), np.bool_)
         node = cls(families, terms, MissingCells.of(task.dataset), free, free, stale, control)
         for child, (begin, end) in enumerate(pairwise(families.first)):
@@ -146,8 +149,11 @@ class NodeRelaxation:
 
         Where the search is over, the bounds that are left are infinite.
         """
-        cells, terms = self.cells, self.terms
-        rows, missing, width = len(cells.weights), len(cells.rows), terms.columns.shape[1]
+        cells = self.cells
+        terms = self.terms
+        rows = len(cells.weights)
+        missing = len(cells.rows)
+        width = terms.columns.shape[1]
         most = int(cells.cardinalities.max(initial=1))
         looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
         threads = n_threads(None) if len(which) >= SHARED else 1
@@ -169,7 +175,8 @@ class NodeRelaxation:
 
         The largest fall over the states counts, added up over the open cells of a column.
         """
-        old, is_open = self.cells.multipliers, self.cells.filled < 0
+        old = self.cells.multipliers
+        is_open = self.cells.filled < 0
         falls = np.maximum(old - multipliers, 0.0).max(axis=2, initial=0.0)
         changes = (old != multipliers).any(axis=2)
         self.upper = np.minimum(self.upper + self._charges(falls * is_open), self.free)
@@ -215,7 +222,8 @@ class NodeRelaxation:
     @property
     def allowed(self) -> NDArray[np.bool_]:
         """Which states the node allows each missing cell, shape (cells, states)."""
-        filled, state = self.cells.filled[:, None], np.arange(self.cells.multipliers.shape[2])
+        filled = self.cells.filled[:, None]
+        state = np.arange(self.cells.multipliers.shape[2])
         return np.where(filled < 0, state < self.cells.states[:, None], state == filled)
 
     @property
@@ -260,7 +268,8 @@ class NodeRelaxation:
 
     def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int) -> None:
         """Renew the bounds of the best families of some children, by their adjusted bounds."""
-        first, stale = self.families.first, []
+        first = self.families.first
+        stale = []
         for child in children:
             left = first[child] + np.flatnonzero(~self.fresh[first[child] : first[child + 1]])
             most = min(at_once, len(left))
@@ -286,14 +295,17 @@ class NodeRelaxation:
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
-        cells, terms = self.cells, self.terms
+        cells = self.cells
+        terms = self.terms
         _, best, _, rows, placed, charge = place_rows(
             np.array([number]), cells, terms, NODE_BUDGET, True
         )
         columns = terms.columns[number, : terms.size[number]]
-        codes, numbers = cells.codes[columns], cells.number[columns]
+        codes = cells.codes[columns]
+        numbers = cells.number[columns]
         shape = tuple(cells.cardinalities[columns].tolist())
         codes[:, rows] = np.unravel_index(placed, shape, order="F")
-        missing, states = numbers[numbers >= 0], codes[numbers >= 0].astype(np.int64)
+        missing = numbers[numbers >= 0]
+        states = codes[numbers >= 0].astype(np.int64)
         order = np.argsort(missing)
         return LocalCompletion(number, missing[order], states[order], best + charge)

@@ -24,7 +24,9 @@ from exactlearn.solvers.relaxation import LinearProgram
 from exactlearn.solvers.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
 
 # Clusters and sink links that enter between two linear programs, and the least violation of a link.
-MAX_CLUSTERS, MAX_SINKS, LEAST_VIOLATION = 20, 200, 1e-3
+MAX_CLUSTERS = 20
+MAX_SINKS = 200
+LEAST_VIOLATION = 1e-3
 
 Link = tuple[int, int, int]
 """A payer, a missing cell and a state."""
@@ -83,8 +85,13 @@ class RestrictedMaster:
         network: Sequence[int],
         values: NDArray[np.int64],
     ) -> None:
-        self.families, self.network, self.values, self._cells = families, network, values, cells
-        n, h, states = families.n_variables, len(cells.rows), cells.states
+        self.families = families
+        self.network = network
+        self.values = values
+        self._cells = cells
+        n = families.n_variables
+        h = len(cells.rows)
+        states = cells.states
         self._n_rows, self.clusters = n + h, Counted.none(n)
         # one family for each variable; all states of a missing cell but one are not its state
         sides = np.concatenate([np.ones(n), states - 1.0])
@@ -144,7 +151,9 @@ class RestrictedMaster:
         self, completion: LocalCompletion
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return the payers that a local completion is, each with a cell and its state, (k,)."""
-        families, cells, states = self.families, completion.cells, completion.states
+        families = self.families
+        cells = completion.cells
+        states = completion.states
         members = families.members[completion.number].astype(np.int64)
         columns = np.append(families.child[completion.number], members[members >= 0])
         place = np.argmax(columns == self._cells.variables[cells][:, None], axis=1)
@@ -154,7 +163,8 @@ class RestrictedMaster:
 
     def met(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which clusters some families satisfy, shape (clusters, families)."""
-        clusters, has = self.clusters.clusters, self.families.has[number]
+        clusters = self.clusters.clusters
+        has = self.families.has[number]
         inside = clusters[:, self.families.child[number]]
         parents = clusters.astype(np.int64) @ has.T - inside
         met: NDArray[np.bool_] = inside & (parents < self.clusters.counts[:, None])
@@ -188,7 +198,8 @@ class RestrictedMaster:
 
     def separate(self, chosen: NDArray[np.float64]) -> int:
         """Add clusters that a solution violates, by the values of all families; return how many."""
-        support, n = Support.of(self.families.flat, chosen), self.families.n_variables
+        support = Support.of(self.families.flat, chosen)
+        n = self.families.n_variables
         violated = violated_clusters(support, n, MAX_CLUSTERS, np.random.default_rng(0))
         if len(violated) < FEW_CLUSTERS:
             violated = Counted.join(violated, counted_clusters(support, n, MAX_CLUSTERS))
@@ -197,7 +208,8 @@ class RestrictedMaster:
 
     def add_clusters(self, clusters: Counted) -> None:
         """Add the inequalities of clusters."""
-        before, k = len(self.clusters), len(clusters)
+        before = len(self.clusters)
+        k = len(clusters)
         self.clusters = Counted(
             np.concatenate([self.clusters.clusters, clusters.clusters]),
             np.concatenate([self.clusters.counts, clusters.counts]),
@@ -239,7 +251,8 @@ class RestrictedMaster:
             return None
         optimum, values, duals = solved
         shape = self._cells.multipliers.shape
-        cell_multipliers, proportions = np.zeros(shape), np.zeros(shape[1:])
+        cell_multipliers = np.zeros(shape)
+        proportions = np.zeros(shape[1:])
         links = np.array([*self._link_rows], np.int64).reshape(-1, 3)
         cell_multipliers[tuple(links.T)] = np.maximum(0.0, duals[[*self._link_rows.values()]])
         weights = np.maximum(0.0, -duals[np.array(self._cluster_rows, np.int64)])

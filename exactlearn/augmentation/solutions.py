@@ -110,7 +110,8 @@ class Incumbent(SearchControl):
         self.restore: NDArray[np.int64] | None = None
         self.parents: tuple[tuple[int, ...], ...] | None = None
         self.working_values = np.zeros(0, np.int64)
-        self.score, self.bound = -inf, inf
+        self.score = -inf
+        self.bound = inf
         self.family_bounds = np.full(1, inf)
         self.nodes = self.open_nodes = 0
         self._hurried_until = inf
@@ -164,8 +165,10 @@ class Incumbent(SearchControl):
         """
         with self._lock:
             if solution.order < self._order:
-                self.parents, self.working_values = solution.parents, solution.values
-                self.score, self._order = max(self.score, solution.score), solution.order
+                self.parents = solution.parents
+                self.working_values = solution.values
+                self.score = max(self.score, solution.score)
+                self._order = solution.order
                 self.record()
 
     def prove(self, bound: float) -> None:
@@ -198,7 +201,9 @@ class Incumbent(SearchControl):
     def _event(self, nodes: int = 0) -> Event:
         values = () if self.parents is None else tuple(self.values.tolist())
         nodes += self.nodes
-        score, bound, left = self.score, self.bound, self.open_nodes
+        score = self.score
+        bound = self.bound
+        left = self.open_nodes
         return Event(self.seconds, score, bound, nodes, self.parents, values, left)
 
 

@@ -34,7 +34,8 @@ from exactlearn.solvers.ordering import heuristic_selection
 
 # Candidates that the search for each network of a start by hard EM looks at, about; most networks
 # that a start is fitted to, though nearly all completions stay earlier.
-FITTED_BUDGET, FITTED_ROUNDS = 10**6, 20
+FITTED_BUDGET = 10**6
+FITTED_ROUNDS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,8 @@ class Task:
         InfeasibleError
             When they close a cycle.
         """
-        n, required = self.dataset.n_variables, self.rules.required
+        n = self.dataset.n_variables
+        required = self.rules.required
         parents = tuple(tuple(sorted(p for p, c in required if c == v)) for v in range(n))
         alone = Problem.from_candidates(self.dataset.names, [{each: 0.0} for each in parents])
         replace(alone, required=required).require_feasible()

@@ -37,7 +37,8 @@ def marginals(
     """
     n_states = int(layout.state_first[-1])
     posterior = np.zeros((len(codes), n_states)) if with_posterior else NO_POSTERIOR
-    logs, space = np.empty(len(codes)), space_for(layout, codes)
+    logs = np.empty(len(codes))
+    space = space_for(layout, codes)
     expect_families(layout, tables, codes, np.ones(len(codes)), space, logs, NO_COUNTS, posterior)
     return posterior, logs
 
@@ -82,8 +83,10 @@ def expect_families(
         # Marginals and family counts from the posterior of each bucket.
         for b in range(m):
             v = space.missing[b]
-            start, stop = space.cell_first[b], space.cell_first[b + 1]
-            first, r = layout.state_first[v], layout.cardinality[v]
+            start = space.cell_first[b]
+            stop = space.cell_first[b + 1]
+            first = layout.state_first[v]
+            r = layout.cardinality[v]
             for c in range(start, stop if posterior.size > 0 else start, r):
                 for h in range(r):
                     posterior[i, first + h] += space.cells[c + h]
@@ -124,7 +127,9 @@ def fill_cells(
     The first row of ``codes`` that is impossible, or -1.
     """
     maximise = uniform.size == 0
-    last, m, log = -1, 0, 0.0
+    last = -1
+    m = 0
+    log = 0.0
     for i in range(len(source)):
         row = codes[source[i]]
         if source[i] != last:
@@ -136,12 +141,15 @@ def fill_cells(
         for b in range(m - 1, -1, -1):
             v = space.missing[b]
             # Where the states of the variable begin, given those of the others in its bucket.
-            place, r = 0, layout.cardinality[v]
+            place = 0
+            r = layout.cardinality[v]
             for t in range(space.member_first[b], space.member_first[b + 1] - 1):
                 u = space.members[t]
                 place = place * layout.cardinality[u] + filled[i, u]
             start = space.cell_first[b] + place * r
-            level, passed, best = 0.0, 0.0, -1
+            level = 0.0
+            passed = 0.0
+            best = -1
             if not maximise:
                 for h in range(r):
                     level += space.cells[start + h]
@@ -192,7 +200,9 @@ def collect(
             m += 1
     # The members of each bucket: what is missing of the separator, then its own variable.
     for i in range(m):
-        v, size, member = space.missing[i], 1, space.member_first[i]
+        v = space.missing[i]
+        size = 1
+        member = space.member_first[i]
         space.parent[i] = -1
         for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
             u = layout.separator[t]
@@ -211,13 +221,16 @@ def collect(
     # entry of one, as long products would underflow.
     total = 0.0
     for i in range(m):
-        v, start, parent = space.missing[i], space.cell_first[i], space.parent[i]
+        v = space.missing[i]
+        start = space.cell_first[i]
+        parent = space.parent[i]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_assigned(layout, row, layout.holder[t], v):
                 find_family(layout, row, layout.holder[t], i, space)
                 for c in range(space.cell_first[i + 1] - start):
                     space.cells[start + c] *= tables[space.places[c]]
-        r, largest = layout.cardinality[v], 0.0
+        r = layout.cardinality[v]
+        largest = 0.0
         for t in range(space.message_first[i], space.message_first[i + 1]):
             sent = 0.0
             for c in range(start, start + r):
@@ -244,8 +257,10 @@ def collect(
 def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
     for i in range(m - 1, -1, -1):
-        start, parent = space.cell_first[i], space.parent[i]
-        first, last = space.message_first[i], space.message_first[i + 1]
+        start = space.cell_first[i]
+        parent = space.parent[i]
+        first = space.message_first[i]
+        last = space.message_first[i + 1]
         r = layout.cardinality[space.missing[i]]
         for t in range(first, last):
             space.passed[t] = 1.0 if parent < 0 else 0.0
@@ -287,7 +302,8 @@ def find_family(layout: Buckets, row: Codes, family: int, bucket: int, space: Sp
 def find_message(layout: Buckets, row: Codes, bucket: int, space: Space) -> None:
     """Write the places of the cells of a bucket's parent in its message."""
     variables = space.members[space.member_first[bucket] : space.member_first[bucket + 1] - 1]
-    first, parent = space.message_first[bucket], space.parent[bucket]
+    first = space.message_first[bucket]
+    parent = space.parent[bucket]
     find_places(layout, row, variables, first, parent, space)
 
 
@@ -304,7 +320,8 @@ def find_places(
         else:
             first += row[u] * stride
         stride *= layout.cardinality[u]
-    space.places[0], size = first, 1
+    space.places[0] = first
+    size = 1
     for t in range(space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1):
         u = space.members[t]
         more = size * layout.cardinality[u]

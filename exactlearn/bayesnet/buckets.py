@@ -173,7 +173,8 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
             f"much that exact inference needs tables of {cells:.3g} cells, more than "
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
-    n, most = len(layout.order), int(sent)
+    n = len(layout.order)
+    most = int(sent)
     return Space(
         missing=np.zeros(n, np.int64),
         rank=np.zeros(n, np.int64),

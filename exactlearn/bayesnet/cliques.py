@@ -77,7 +77,8 @@ class CliqueTree:
     def rooted_at(self, clique: int) -> "CliqueTree":
         """Return the same forest with this clique as the root of its tree."""
         parent = list(self.parent)
-        above, current = -1, clique
+        above = -1
+        current = clique
         while current >= 0:
             parent[current], above, current = above, current, parent[current]
         return CliqueTree(self.cliques, tuple(parent))

@@ -164,10 +164,13 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> Floats:
     counts
         Weight of the rows of each configuration: one axis per parent, the child's axis last.
     """
-    shape, codes = table_shape(dataset, child, parents), dataset.codes[:, [*parents, child]]
-    observed, weights = (codes >= 0).all(axis=1), dataset.weights
+    shape = table_shape(dataset, child, parents)
+    codes = dataset.codes[:, [*parents, child]]
+    observed = (codes >= 0).all(axis=1)
+    weights = dataset.weights
     if not observed.all():
-        codes, weights = codes[observed], None if weights is None else weights[observed]
+        codes = codes[observed]
+        weights = None if weights is None else weights[observed]
     counts = np.bincount(configurations(codes, shape), weights, prod(shape))
     return counts.reshape(shape).astype(np.float64)
 
@@ -218,7 +221,8 @@ def smoothed(counts: Floats, smoothing: float) -> Floats:
 FOLDS = 5
 """Parts that the rows are divided into."""
 
-SMALLEST, LARGEST = 0.01, 1e4
+SMALLEST = 0.01
+LARGEST = 1e4
 """Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and lose
 much where a row has what no other has."""
 
@@ -294,14 +298,16 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
         If there are fewer than two rows.
     """
     used = np.flatnonzero(weights > 0)
-    own, repeated = weights[used], (weights[used] == np.floor(weights[used])).all()
+    own = weights[used]
+    repeated = (weights[used] == np.floor(weights[used])).all()
     total = int(own.sum()) if repeated else len(used)
     if total < 2:
         raise DataError(
             f"cross-validation needs two rows, found {total} of positive weight: give the "
             "smoothing as a number"
         )
-    rng, folds = np.random.default_rng(seed), min(folds, total)
+    rng = np.random.default_rng(seed)
+    folds = min(folds, total)
     if not repeated or total == len(used):
         return Folds(used, rng.permutation(len(used)) % folds, own, folds)
     shares = rng.multinomial(own.astype(np.int64), np.full(folds, 1 / folds))
@@ -381,9 +387,12 @@ def validation_terms(
         its cells.
     """
     possible = units > 0
-    counts, units, distribution = counts[:, possible], units[possible], distribution[possible]
+    counts = counts[:, possible]
+    units = units[possible]
+    distribution = distribution[possible]
     sums = np.array([np.bincount(distribution, own, len(totals)) for own in counts])
-    weights, shifts = [], []
+    weights = []
+    shifts = []
     for own, unit in ((counts, units), (sums, totals)):
         fold, place = np.nonzero(own)
         held_out = own[fold, place]
@@ -391,7 +400,8 @@ def validation_terms(
         shifts.append(others / unit[place])
         weights.append(held_out)
     constant = xlogy(counts, units).sum() - xlogy(sums, totals).sum()
-    shift, weight = np.concatenate(shifts), np.concatenate((weights[0], -weights[1]))
+    shift = np.concatenate(shifts)
+    weight = np.concatenate((weights[0], -weights[1]))
     return LogTerms(shift, weight, float(constant))
 
 
@@ -407,7 +417,8 @@ def maximised(score: Callable[[Floats], Floats], folds: int) -> SmoothingChoice:
     """
     from scipy.optimize import minimize_scalar  # takes long to import
 
-    low, high = np.log(SMALLEST), np.log(LARGEST)
+    low = np.log(SMALLEST)
+    high = np.log(LARGEST)
     steps = round((high - low) / np.log(10) * GRID)
     grid = np.linspace(low, high, steps + 1)
     values = score(np.exp(grid))
@@ -477,7 +488,8 @@ def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: F
     observed = (codes >= 0).all(axis=1)
     number = configurations(codes[observed], shape)
     labels, first = index_rows(number[:, np.newaxis])
-    size, seen = len(first), number[first]
+    size = len(first)
+    seen = number[first]
     cells = folds.fold[observed] * size + labels
     counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(folds.n, size)
     distribution = np.unique(seen // shape[-1], return_inverse=True)[1]

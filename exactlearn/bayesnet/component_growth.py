@@ -38,7 +38,8 @@ from exactlearn.errors import OptionError
 Floats = NDArray[np.float64]
 
 
-ITERATIONS, TOLERANCE = 50, 1e-4
+ITERATIONS = 50
+TOLERANCE = 1e-4
 """Most iterations of EM for each number of components, and the gain per row that ends it."""
 
 GROWTH = 0.5
@@ -167,13 +168,16 @@ def learn_naive_bayes(
     total = float(dataset.row_weights.sum())
     weight = bic_size_weight(total) if size_weight is None else size_weight
     rate_of(weight)  # refuses a weight that is none
-    rows, models, best = list[ComponentRow](), list[NaiveBayes](), 0
+    rows = list[ComponentRow]()
+    models = list[NaiveBayes]()
+    best = 0
     begun = monotonic()
 
     def keep(model: NaiveBayes) -> bool:
         nonlocal best
         likelihood = dataset.total(model.log_likelihood_rows(dataset))
-        size, parameters = model.effective_size, model.representational_size
+        size = model.effective_size
+        parameters = model.representational_size
         score = (1 - weight) * likelihood - weight * parameters
         numbers = model.n_components, size, parameters, likelihood, score, monotonic() - begun
         rows.append(ComponentRow(*numbers))
@@ -250,7 +254,8 @@ def naive_bayes_models(
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
     problem = ComponentEM(dataset, smoothing, control)
-    rng, wanted = np.random.default_rng(seed), 1
+    rng = np.random.default_rng(seed)
+    wanted = 1
     table = _one_component(problem)
     while True:
         model = by_em(problem, table.ravel(), control).model
@@ -291,7 +296,9 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     losses = _merge_losses(table, total_weight)
     pairs = np.argwhere(np.isfinite(losses) & (losses <= limit))
     order = np.argsort(losses[tuple(pairs.T)], kind="stable")
-    table, gone, used = table.copy(), set[int](), set[int]()
+    table = table.copy()
+    gone = set[int]()
+    used = set[int]()
     for one, other in pairs[order].tolist():
         if one not in used and other not in used:
             used |= {one, other}
@@ -307,7 +314,8 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
 
     Shape (components, components), infinite on and below the diagonal.
     """
-    weights, parameters = total_weight * table[0], table[1:]
+    weights = total_weight * table[0]
+    parameters = table[1:]
     k = len(weights)
     own = weights * xlogy(parameters, parameters).sum(axis=0)
     losses = np.full((k, k), np.inf)

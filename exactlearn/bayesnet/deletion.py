@@ -296,7 +296,9 @@ class FamilyEstimator:
     ) -> None:
         counting = dataset.row_weights > 0
         self.dataset = dataset if counting.all() else dataset.part(counting)
-        self.method, self.smoothing, self.aggregation = method, smoothing, aggregation
+        self.method = method
+        self.smoothing = smoothing
+        self.aggregation = aggregation
         self.weights = self.dataset.row_weights
         self.is_factored = "f-" in method
         self.informed: dict[int, frozenset[int]] | None = None
@@ -356,11 +358,13 @@ class FamilyEstimator:
         The groups are the rows' contexts, the configurations of all fully observed variables or of
         separators and the family's own; for F-MCAR the rows that it uses are one group.
         """
-        shape, family = table_shape(self.dataset, child, parents), [*parents, child]
+        shape = table_shape(self.dataset, child, parents)
+        family = [*parents, child]
         weaker = self.method.removeprefix("i").replace("-mar", "-mcar")
         rest = [] if self.method == "f-mcar" else [v for v in family if self.is_full[v]]
         members = [v for v in family if v not in rest]
-        of_rest, n_rest = self._configurations(rest), prod(shape[family.index(v)] for v in rest)
+        of_rest = self._configurations(rest)
+        n_rest = prod(shape[family.index(v)] for v in rest)
         if self.method == "f-mcar":
             useful = self.weights @ (self.dataset.codes.T[family] >= 0).any(axis=0)
             groups = _Groups(of_rest, np.zeros(1, np.int64), np.array([useful]))
@@ -370,12 +374,15 @@ class FamilyEstimator:
             labels, first = self.contexts(tuple(sorted(context)))
             weights_of = weight_by(labels, self.weights, len(first))
             groups = _Groups(labels, of_rest[first], weights_of)
-        used, observed = float(groups.weights.sum()), self.observing(family)
+        used = float(groups.weights.sum())
+        observed = self.observing(family)
         mixture = self._factored if self.is_factored else self._direct
-        table, weights = np.zeros(prod(shape)), dict[str, float]()
+        table = np.zeros(prod(shape))
+        weights = dict[str, float]()
         for name in dict.fromkeys((self.method, weaker)):
             found = mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
-            table, left = table + found[0], ~found[1]
+            table = table + found[0]
+            left = ~found[1]
             weights[name] = float(groups.weights[found[1]].sum())
             unsupported = weight_by(groups.rest[left], groups.weights[left], n_rest)
             groups = _Groups(of_rest, np.arange(n_rest), unsupported)
@@ -403,9 +410,11 @@ class FamilyEstimator:
         Weights, shape (configurations of the other variables and of these,); and which groups have
         a weight and a row that observes the variables: the others add nothing.
         """
-        columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
+        columns = self.dataset.codes[:, members]
+        sizes = self.dataset.cardinalities[members]
         observing = (columns >= 0).all(axis=1)
-        labels, weights = groups.labels[observing], self.weights[observing]
+        labels = groups.labels[observing]
+        weights = self.weights[observing]
         totals = weight_by(labels, weights, len(groups.weights))
         weights = weights * (groups.weights * reciprocal(totals))[labels]
         cells = configurations(columns[observing], sizes, groups.rest[labels])
@@ -415,7 +424,8 @@ class FamilyEstimator:
         self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum the weighted aggregates of all factorisations, as `_direct` does."""
-        columns, sizes = self.dataset.codes[:, members], self.dataset.cardinalities[members]
+        columns = self.dataset.codes[:, members]
+        sizes = self.dataset.cardinalities[members]
         lattice = prod((sizes + 1).tolist())
         if lattice > LARGEST_TABLE:
             names = ", ".join(self.dataset.names[v] for v in members)
@@ -423,22 +433,27 @@ class FamilyEstimator:
                 f"the factorisations of {names} would take {lattice} counts, more than "
                 f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
             )
-        observing, supported = (columns >= 0).all(axis=1), groups.weights > 0
+        observing = (columns >= 0).all(axis=1)
+        supported = groups.weights > 0
         if not smoothing:
             seen = weight_by(groups.labels[observing], self.weights[observing], len(supported))
             supported &= seen > 0
-        chosen, used = np.flatnonzero(supported), supported[groups.labels]
+        chosen = np.flatnonzero(supported)
+        used = supported[groups.labels]
         labels = (np.cumsum(supported) - 1)[groups.labels[used]]
         numbers = configurations(columns[used], sizes + 1, labels)
-        weights, table = self.weights[used], np.zeros(size)
+        weights = self.weights[used]
+        table = np.zeros(size)
         for block in blocks(np.full(len(chosen), float(lattice)), _BLOCK):
-            first, n = block.start * lattice, block.stop - block.start
+            first = block.start * lattice
+            n = block.stop - block.start
             own = (labels >= block.start) & (labels < block.stop)
             counts = weight_by(numbers[own] - first, weights[own], n * lattice)
             shares = factored_distributions(
                 counts.reshape(n, *(sizes + 1)), self.aggregation, smoothing
             )
-            rest, of_groups = groups.rest[chosen[block]], groups.weights[chosen[block]]
+            rest = groups.rest[chosen[block]]
+            of_groups = groups.weights[chosen[block]]
             cells = rest[:, np.newaxis] * shares.shape[1] + np.arange(shares.shape[1])
             table += weight_by(cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size)
         return table, supported
@@ -478,16 +493,20 @@ def factored_distributions(counts: Floats, aggregation: Aggregation, smoothing: 
     >>> factored_distributions(counts, "inverse-variance", 0.0).round(3)
     array([[0.636, 0.   , 0.   , 0.364]])
     """
-    k, sizes = counts.ndim - 1, [n - 1 for n in counts.shape[1:]]
+    k = counts.ndim - 1
+    sizes = [n - 1 for n in counts.shape[1:]]
     axes = tuple(range(1, k + 1))
-    estimates, variances = [np.ones((len(counts), *[1] * k))], [np.zeros(len(counts))]
+    estimates = [np.ones((len(counts), *[1] * k))]
+    variances = [np.zeros(len(counts))]
     for node in range(1, 2**k):
         inside = [i for i in range(k) if node >> i & 1]
         seen = counts[:, *(slice(-1) if i in inside else slice(None) for i in range(k))]
         outside = tuple(i + 1 for i in range(k) if i not in inside)
         seen = seen.sum(axis=outside, keepdims=True) + smoothing
-        size, inverse = prod(sizes[i] for i in inside), reciprocal(seen.sum(axis=axes))
-        edges, spreads = [], []
+        size = prod(sizes[i] for i in inside)
+        inverse = reciprocal(seen.sum(axis=axes))
+        edges = []
+        spreads = []
         for i in inside:
             below = node ^ 1 << i
             edges.append(estimates[below] * seen * reciprocal(seen.sum(i + 1, keepdims=True)))

@@ -81,7 +81,8 @@ class NetworkEM:
     ) -> None:
         self.control = control
         self.families = checked_families(dataset, parents, smoothing)
-        self.dataset, self.smoothing = dataset, smoothing
+        self.dataset = dataset
+        self.smoothing = smoothing
         weights = dataset.row_weights
         self.total_weight = require_weight(dataset)
         counts = [full_counts(dataset, child, ps) for child, ps in enumerate(self.families)]
@@ -92,9 +93,11 @@ class NetworkEM:
         order = self.model(self.maximise(np.ones_like(self.available))).order
         self._rows = np.flatnonzero((dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0))
         self._layout = buckets(self.families, dataset.cardinalities, dataset.codes[self._rows])
-        codes, own = dataset.codes[self._rows].astype(np.int16), weights[self._rows]
+        codes = dataset.codes[self._rows].astype(np.int16)
+        own = weights[self._rows]
         parts = missing_parts(self._layout, codes, own, order[::-1] if leaves_out_barren else ())
-        self._codes, self._weights = parts.codes, parts.weights
+        self._codes = parts.codes
+        self._weights = parts.weights
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
         self._blocks = list(blocks(work, BLOCK_WORK))
         self._space = space_for(self._layout, self._codes)
@@ -119,7 +122,8 @@ class NetworkEM:
         DataError
             If a row is impossible under them.
         """
-        counts, logs = self.available.copy(), np.zeros(len(self._codes))
+        counts = self.available.copy()
+        logs = np.zeros(len(self._codes))
         for k, block in enumerate(self._blocks):
             if k > 0 and is_over(self.control):
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
@@ -171,7 +175,8 @@ class NetworkEM:
 
     def _without_dependents(self, parameters: Floats) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
-        dependents, parents = set[int](), set[int]()
+        dependents = set[int]()
+        parents = set[int]()
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             spread = [np.ptp(table, axis=axis).max() for axis in range(len(family))]
             parents.update(family)

@@ -94,7 +94,8 @@ def ascend(
                 f"EM iteration {following.iteration} fell from {state.objective!r} to"
                 f" {following.objective!r}: please report this with model and data"
             )
-        state, converged = following, gain <= least_gain
+        state = following
+        converged = gain <= least_gain
         on_iteration(state)
     return state, converged
 

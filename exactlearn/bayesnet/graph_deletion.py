@@ -100,7 +100,8 @@ def _estimate(
     estimator: FamilyEstimator, child: int, parents: Sequence[int], recovery: Recovery
 ) -> tuple[Floats, FamilyEstimate]:
     """Return the counts of a family, axes as in its table, and how they were estimated."""
-    rows, estimand = estimator.dataset, recovery.estimand
+    rows = estimator.dataset
+    estimand = recovery.estimand
     if estimand is not None and recovery.kind == "inverse probability":
         counts, estimate = _weighted(estimator, child, parents, estimand)
     elif estimand is not None and estimand.separators is not None:
@@ -122,7 +123,8 @@ def _weighted(
     Given the parents the counts sum to Kish's effective number of rows,
     ``(sum f)^2 / sum f^2`` with f the weights.
     """
-    dataset, weights = estimator.dataset, estimator.weights
+    dataset = estimator.dataset
+    weights = estimator.weights
 
     def columns(names: Names) -> NDArray[np.integer]:
         return dataset.codes[:, [dataset.names.index(name) for name in names]]

@@ -77,7 +77,8 @@ def missing_parts(
         without an observed descendant, are left out. They do not change the probability of the
         observed cells. Without it, all missing variables are in some part.
     """
-    parts, last = WeightedRows(codes.shape[1], np.int16), np.array(parents_last, np.int64)
+    parts = WeightedRows(codes.shape[1], np.int16)
+    last = np.array(parents_last, np.int64)
     n_cells = (codes < 0).sum(axis=1)
     of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
     for some in blocks(n_cells * float(codes.shape[1]), MOST_CODES):
@@ -104,9 +105,13 @@ def _split(
 ) -> tuple[Codes, Numbers, Numbers]:
     """Return the parts of all rows, that of each missing cell, and the row of each part."""
     n_rows, width = codes.shape
-    parts, n, cell = np.zeros((n_cells, width), np.int16), 0, 0
-    of_cell, rows = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
-    label, stack = np.empty(width, np.int64), np.empty(width, np.int64)
+    parts = np.zeros((n_cells, width), np.int16)
+    n = 0
+    cell = 0
+    of_cell = np.empty(n_cells, np.int64)
+    rows = np.empty(n_cells, np.int64)
+    label = np.empty(width, np.int64)
+    stack = np.empty(width, np.int64)
     barren = np.zeros(width, np.bool_)
     for i in range(n_rows):
         label[:] = -1
@@ -119,11 +124,14 @@ def _split(
                 continue
             if label[v] < 0 and not barren[v]:
                 # The missing variables connected with this one, and what their families hold.
-                label[v], stack[0], height = n, v, 1
+                label[v] = n
+                stack[0] = v
+                height = 1
                 while height > 0:
                     height -= 1
                     connected = stack[height]
-                    first, last = layout.holder_first[connected], layout.holder_first[connected + 1]
+                    first = layout.holder_first[connected]
+                    last = layout.holder_first[connected + 1]
                     for t in range(first, last):
                         family = layout.holder[t]
                         if barren[family]:
@@ -232,11 +240,13 @@ def subset_posteriors(
         np.zeros(int(cells.sum())),
     )
     work = cells * (row_sizes(layout, codes)[:, 0] + 16)
-    space, start = space_for(layout, codes), np.concatenate([[0], np.cumsum(cells)])
+    space = space_for(layout, codes)
+    start = np.concatenate([[0], np.cumsum(cells)])
     for block in blocks(work, BLOCK_WORK):
         if control.is_over and block.start > 0:
             break
-        begin, end = block.start, block.stop
+        begin = block.start
+        end = block.stop
         first = int(start[begin])
         impossible = _fill(layout, tables, codes, order, most, space, begin, end, first, found)
         if impossible >= 0:
@@ -258,18 +268,26 @@ def _fill(
     found: SubsetPosteriors,
 ) -> int:
     """Write nodes and probabilities of some parts; return one of probability zero, or -1."""
-    width, largest = codes.shape[1], 0
+    width = codes.shape[1]
+    largest = 0
     for i in range(begin, end):
         largest = max(largest, found.first[i + 1] - found.first[i])
-    variable, place = np.empty(width, np.int64), np.zeros(width, np.int64)
+    variable = np.empty(width, np.int64)
+    place = np.zeros(width, np.int64)
     nodes = np.empty((4, largest), np.int64)
-    origin, member, depth, size = nodes[0], nodes[1], nodes[2], nodes[3]
+    origin = nodes[0]
+    member = nodes[1]
+    depth = nodes[2]
+    size = nodes[3]
     row = np.empty(width, np.int16)
     for i in range(begin, end):
-        m, n, first = 0, 0, found.first[i]
+        m = 0
+        n = 0
+        first = found.first[i]
         for v in order:
             if codes[i, v] < 0:
-                variable[m], place[v] = v, m
+                variable[m] = v
+                place[v] = m
                 m += 1
         for s in range(-1, found.first[i + 1] - first):
             # The nodes with one variable more.
@@ -278,7 +296,8 @@ def _fill(
                 found.child[first + s] = first + n
             for q in range(limit):
                 found.begin[first + n + q] = cells
-                origin[n + q], member[n + q] = s, q
+                origin[n + q] = s
+                member[n + q] = q
                 depth[n + q] = 1 if s < 0 else depth[s] + 1
                 size[n + q] = layout.cardinality[variable[q]] * (1 if s < 0 else size[s])
                 cells += size[n + q]
@@ -288,7 +307,8 @@ def _fill(
                 if given <= 0.0:
                     continue
                 overwrite(row, codes[i])
-                t, rest = s, x
+                t = s
+                rest = x
                 while t >= 0:
                     v = variable[member[t]]
                     row[v] = rest % layout.cardinality[v]

@@ -155,7 +155,8 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
             If a shape is wrong, or a number is no probability; or if the prior, or a variable's
             distribution in some component, does not sum to one within 1e-6.
         """
-        k, total = len(self.prior), int(self.cardinalities.sum())
+        k = len(self.prior)
+        total = int(self.cardinalities.sum())
         if self.prior.shape != (k,) or k == 0 or self.parameters.shape != (total, k):
             raise CheckError(
                 f"expected a prior of one component or more, and parameters of shape ({total},"
@@ -259,7 +260,8 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         shares, logs = shares_of(self.table, self.starts, codes)
         posteriors = shares @ self.parameters.T
         for v, first in enumerate(self.starts.tolist()):
-            seen, r = codes[:, v] >= 0, len(self.states[v])
+            seen = codes[:, v] >= 0
+            r = len(self.states[v])
             posteriors[seen, first : first + r] = np.eye(r)[codes[seen, v]]
         return posteriors, logs
 
@@ -357,7 +359,9 @@ class ComponentEM:
         self, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
     ) -> None:
         check_smoothing(smoothing)
-        self.dataset, self.states, self.smoothing = dataset, dataset.states, smoothing
+        self.dataset = dataset
+        self.states = dataset.states
+        self.smoothing = smoothing
         codes = dataset.codes.astype(np.int16)
         self.codes, self.weights, self._first = distinct_weighted(codes, dataset.weights)
         self.total_weight = require_weight(dataset)
@@ -398,7 +402,8 @@ class ComponentEM:
             count_rows(shares, self.starts, self.codes[rows], counts)
             return counts, logs
 
-        counts, logs = np.zeros(table.shape), list[Floats]()
+        counts = np.zeros(table.shape)
+        logs = list[Floats]()
         for piece, own in in_pieces(expect, self.codes):
             counts += piece
             logs.append(own)

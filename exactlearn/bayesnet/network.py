@@ -195,7 +195,8 @@ class BayesianNetwork(
         OptionError
             When the parents hold a directed cycle.
         """
-        n_parents, n_tables = len(self.parents), len(self.tables)
+        n_parents = len(self.parents)
+        n_tables = len(self.tables)
         if not len(self.names) == len(self.states) == n_parents == n_tables:
             raise DataError(
                 "names, states, parents and tables must have one entry a variable, "
@@ -288,9 +289,11 @@ class BayesianNetwork(
         [-1.237, -1.892, -1.786]
         """
         codes = aligned_codes(dataset, self.names, self.states, unseen)
-        logs, incomplete = log_probability_of_families(self, codes), (codes < 0).any(axis=1)
+        logs = log_probability_of_families(self, codes)
+        incomplete = (codes < 0).any(axis=1)
         if incomplete.any():
-            rows, tables = codes[incomplete], flat_tables(self.tables)
+            rows = codes[incomplete]
+            tables = flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
             logs[incomplete] += log_likelihood_of_parts(layout, tables, rows, self.order[::-1])
         return logs
@@ -347,7 +350,9 @@ class BayesianNetwork(
 
 def _check_family(network: BayesianNetwork, i: int) -> None:
     """Verify one variable's parents and table."""
-    name, family, table = network.names[i], network.parents[i], network.tables[i]
+    name = network.names[i]
+    family = network.parents[i]
+    table = network.tables[i]
     check_parents(network.names, i, family)
     shape = tuple(len(network.states[j]) for j in (*family, i))
     if table.shape != shape or table.dtype != np.float64:
@@ -433,14 +438,17 @@ def without_irrelevant_parents(network: BayesianNetwork) -> BayesianNetwork:
     >>> without_irrelevant_parents(network).parents
     ((), ())
     """
-    families, tables = [], []
+    families = []
+    tables = []
     for parents, table in zip(network.parents, network.tables, strict=True):
         rows = table / table.sum(axis=-1, keepdims=True) if parents else table
         for axis in reversed(range(len(parents))):
-            highest, lowest = rows.max(axis=axis), rows.min(axis=axis)
+            highest = rows.max(axis=axis)
+            lowest = rows.min(axis=axis)
             if (highest - lowest <= TOLERANCE * highest).all():
                 parents = (*parents[:axis], *parents[axis + 1 :])
-                table, rows = np.ascontiguousarray(table.take(0, axis)), rows.take(0, axis)
+                table = np.ascontiguousarray(table.take(0, axis))
+                rows = rows.take(0, axis)
         families.append(parents)
         tables.append(table)
     if tuple(families) == network.parents:

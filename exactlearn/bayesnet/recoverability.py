@@ -148,7 +148,8 @@ class Recovery:
         if self.estimand is None:
             how = {"no criterion": "no criterion known here applies"}.get(self.kind, self.kind)
             return f"{family}: {how}, {self.reason}"
-        text, joint = self.estimand.text, probability((self.child, *self.parents))
+        text = self.estimand.text
+        joint = probability((self.child, *self.parents))
         if not self.estimand.is_joint:
             return f"{family} is proportional to {text}"
         if self.kind in ("separators", "inverse probability") and self.parents:
@@ -227,7 +228,8 @@ class _IndexedGraph:
 
     def recovery(self, child: int, parents: tuple[int, ...]) -> Recovery:
         """Return the first criterion that applies to a family."""
-        names, family = (self.names[child], self.texts(parents)), {child, *parents}
+        names = (self.names[child], self.texts(parents))
+        family = {child, *parents}
         lacking = self.incomplete(family)
         if self.independent({child}, lacking, parents):
             kind = "available cases" if lacking else "frequencies"
@@ -244,7 +246,8 @@ class _IndexedGraph:
 
     def stratified(self, family: set[int], lacking: Indices) -> Estimand | None:
         """Return the estimand with separators that every row observes, if there are any."""
-        complete, known = family - lacking, self.missingness.all_causes(self.texts(lacking))
+        complete = family - lacking
+        known = self.missingness.all_causes(self.texts(lacking))
         causes = {self.place[name] for name in known}
         if self.incomplete(causes):
             above = ancestors(self.dag, {*family, *(self.indicator[v] for v in lacking)})
@@ -267,8 +270,10 @@ class _IndexedGraph:
         The factor of an indicator without the child and its descendants among its causes cancels:
         given the parents, those causes do not depend on the child.
         """
-        family, affected = {child, *parents}, ancestors(self.offspring, [child])
-        needed, weighed = set[int](), set[int]()
+        family = {child, *parents}
+        affected = ancestors(self.offspring, [child])
+        needed = set[int]()
+        weighed = set[int]()
         waiting = [*self.incomplete(family)]
         while waiting:
             v = waiting.pop()
@@ -279,7 +284,8 @@ class _IndexedGraph:
                     weighed.add(v)
                     waiting += self.incomplete(self.causes[v])
         for v in sorted(weighed):
-            name, indicator = self.names[v], self.indicator[v]
+            name = self.names[v]
+            indicator = self.indicator[v]
             if v in self.causes[v]:
                 return _masks_itself(name)
             others = self.incomplete(self.causes[v]) - self.before[v]

@@ -244,7 +244,8 @@ class _IncompleteRows:
         self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: Floats
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
-        filled, space = np.empty_like(codes), space_for(self.layout, codes)
+        filled = np.empty_like(codes)
+        space = space_for(self.layout, codes)
         where = self.layout, self.tables, codes, np.arange(len(codes))
         impossible = fill_cells(*where, uniform, space, filled)
         if impossible >= 0:
@@ -273,7 +274,8 @@ def _variables_and_states(
     columns = np.full(dataset.n_variables, -1)
     codes = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
     for j in np.unique(dataset.missing_cells[:, 1]).tolist():
-        name, known = dataset.names[j], dataset.states[j]
+        name = dataset.names[j]
+        known = dataset.states[j]
         if name not in network.names:
             raise DataError(
                 f"column {name!r} has missing cells, but the network has no such "

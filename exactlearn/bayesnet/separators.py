@@ -100,7 +100,8 @@ def learned_separators(
     >>> learned_separators(table, 2, np.array([0, 1]))
     frozenset({0})
     """
-    missing, weights = dataset.codes[:, variable] == MISSING, dataset.row_weights
+    missing = dataset.codes[:, variable] == MISSING
+    weights = dataset.row_weights
     penalty = 0.5 * np.log(max(weights.sum(), 1.0))
 
     def bic(labels: NDArray[np.integer]) -> float:
@@ -115,12 +116,14 @@ def learned_separators(
         return labels * int(dataset.cardinalities[v]) + dataset.codes[:, v]
 
     labels: NDArray[np.integer] = np.zeros(dataset.n_rows, np.int64)
-    selected, score = frozenset[int](), bic(labels)
+    selected = frozenset[int]()
+    score = bic(labels)
     while others := [v for v in candidates.tolist() if v not in selected]:
         scores = [bic(refined(labels, v)) for v in others]
         best = int(np.argmax(scores))
         if scores[best] <= score + TOLERANCE + rounding(score):
             break
-        selected, score = selected | {others[best]}, scores[best]
+        selected = selected | {others[best]}
+        score = scores[best]
         labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(np.int64)
     return selected

@@ -188,7 +188,9 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         import pandas as pd
 
         tails, heads = arcs = np.nonzero(self.strengths > 0)
-        strength, edge, names = self.strengths[arcs], self.edges[arcs], self.names
+        strength = self.strengths[arcs]
+        edge = self.edges[arcs]
+        names = self.names
         columns = {
             "parent": [names[v] for v in tails],
             "child": [names[v] for v in heads],
@@ -290,7 +292,8 @@ def bootstrap(
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
     runs = [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)]
-    path, control = Path(folder, RECORD) if folder else None, SearchControl.within(time_limit)
+    path = Path(folder, RECORD) if folder else None
+    control = SearchControl.within(time_limit)
     study = Study(runs, path, jobs, cluster, on_begin, control)
     study.run()
     found = list(study.found())

@@ -178,7 +178,8 @@ class CrossValidation(ByValue, shown="learners folds best"):
 
     def difference(self, first: str, second: str, measure: str = "log_likelihood") -> Mean:
         """Return the mean of the folds' differences with its standard error."""
-        own, other = self._of(first, measure), self._of(second, measure)
+        own = self._of(first, measure)
+        other = self._of(second, measure)
         return Mean.of([a - b for a, b in zip(own, other, strict=True)])
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -282,11 +283,13 @@ def cross_validate(
         for k in range(folds)
         for name, learner in named.items()
     }
-    control, path = SearchControl.within(time_limit), Path(folder, RECORD) if folder else None
+    control = SearchControl.within(time_limit)
+    path = Path(folder, RECORD) if folder else None
     study = Study([*runs.values()], path, jobs, cluster, on_begin, control)
     study.run()
     measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
-    found, failures = {}, dict[str, tuple[str, ...]]()
+    found = {}
+    failures = dict[str, tuple[str, ...]]()
     for name in named:
         done = [study.known(runs[name, k]) or {} for k in range(folds)]
         found[name] = {key: tuple(_number(fold, key) for fold in done) for key in measures}

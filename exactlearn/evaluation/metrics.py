@@ -76,10 +76,12 @@ class JudgedCells:
             When the tables have different rows, bins or observed cells, or the truth misses a
             variable, or the cell of one observed in the incomplete table.
         """
-        true, cells = _true_codes(incomplete, truth), incomplete.missing_cells
+        true = _true_codes(incomplete, truth)
+        cells = incomplete.missing_cells
         states = true[tuple(cells.T)].astype(np.int64)
         known = states != MISSING
-        states, losses = states[known], None
+        states = states[known]
+        losses = None
         if probabilities is not None:
             given = probabilities[known]
             # A true state that the incomplete table does not know has no probability at all.
@@ -234,7 +236,8 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
             f"the true table has {truth.n_rows} rows, the incomplete one {incomplete.n_rows}; "
             "expected the same rows in the same order"
         )
-    own, states = dict(zip(truth.names, truth.states, strict=True)), []
+    own = dict(zip(truth.names, truth.states, strict=True))
+    states = []
     for name, known in zip(incomplete.names, incomplete.states, strict=True):
         if name not in own:
             raise DataError(f"the true table has no column {name!r}; expected the same columns")

@@ -41,13 +41,15 @@ RATES = (8.0, 4.0, 2.0, 1.0, 0.5)
 """What a cell of size must gain, as a multiple of AIC's 1; that of BIC, half the logarithm of the
 number of rows, comes to them. More than AIC lets networks of many rows predict best."""
 
-MAX_SIZE, MAX_COMPONENTS = 30_000, 100
+MAX_SIZE = 30_000
+MAX_COMPONENTS = 100
 """Of naive Bayes: effective size, and number of components, where growth ends."""
 
 MAX_QUERIED = 500_000
 """Effective size of the largest models that random queries are asked of."""
 
-QUERY_VARIABLES, EVIDENCE_VARIABLES = 4, 3
+QUERY_VARIABLES = 4
+EVIDENCE_VARIABLES = 3
 """Numbers of variables of Q and of E, as in THESIS, section 5.4."""
 
 WARM_UP = 50
@@ -132,7 +134,8 @@ def random_queries(dataset: Dataset, n_queries: int, seed: int = 0) -> Queries:
     rng = np.random.default_rng(seed)
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
     keys = np.where(observed[rows], rng.random((n_queries, dataset.n_variables)), np.inf)
-    rank, drawn = keys.argsort(axis=1).argsort(axis=1), dataset.part(rows)
+    rank = keys.argsort(axis=1).argsort(axis=1)
+    drawn = dataset.part(rows)
     given, all_of = (
         replace(drawn, codes=np.where(rank < k, drawn.codes, MISSING), weights=None)
         for k in (EVIDENCE_VARIABLES, both)
@@ -164,7 +167,8 @@ def answers(model: Model, queries: Queries) -> dict[str, float]:
     for codes in (given, all_of):
         update(codes[:WARM_UP])
     begun = process_time()
-    before, after = update(given), update(all_of)
+    before = update(given)
+    after = update(all_of)
     seconds = (process_time() - begun) / (2 * len(given))
     with np.errstate(invalid="ignore"):
         logs = np.where(np.isneginf(after), -np.inf, after - before)
@@ -244,7 +248,8 @@ def sl_curves(
     require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
     asked = random_queries(test, queries, seed) if queries else None
-    rows, unfinished = list[dict[str, Any]](), list[str]()
+    rows = list[dict[str, Any]]()
+    unfinished = list[str]()
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(languages):
             share = control.left / (len(languages) - k)
@@ -263,7 +268,8 @@ def _points(
     models: Iterator[Weighted], train: Dataset, test: Dataset, queries: Queries | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the models of a language as rows; of equal models for two weights the first one."""
-    begun, last = process_time(), None
+    begun = process_time()
+    last = None
     try:
         for model, size_weight in models:
             if last is not None and SearchControl.within().is_over:  # cut short
@@ -273,7 +279,8 @@ def _points(
             found = row["effective_size"], row["parameters"], row["train"], row["test"]
             if found != last:
                 yield {"size_weight": size_weight, "seconds": seconds, **row}
-            begun, last = process_time(), found
+            begun = process_time()
+            last = found
     except TooLargeError:  # larger ones are not easier
         if last is None:
             raise
@@ -281,7 +288,8 @@ def _points(
 
 def _point(model: Model, train: Dataset, test: Dataset, queries: Queries | None) -> dict[str, Any]:
     """Return sizes, log-likelihoods per row, criteria and answers of a model; and the model."""
-    size, parameters = effective_size(model), model.representational_size
+    size = effective_size(model)
+    parameters = model.representational_size
     totals = [part.total(model.log_likelihood_rows(part)) for part in (train, test)]
     n_train, n_test = (float(part.row_weights.sum()) for part in (train, test))
     counted = size if isinstance(model, DecisionGraph) else parameters

@@ -309,7 +309,8 @@ class ImputationStudy:
 
     def _repetition(self, condition: Condition, seed: int) -> dict[str, PlannedRun]:
         words = [condition.table, condition.hidden, str(seed)]
-        title, settings = ", ".join(filter(None, words)), f"{self.settings} {condition.digest}"
+        title = ", ".join(filter(None, words))
+        settings = f"{self.settings} {condition.digest}"
         return {
             method: PlannedRun(
                 f"{title}: {method}",
@@ -348,9 +349,11 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
         (:meth:`ClusteredTest.of`).
     """
     incomplete, truth = condition.draw(seed)
-    begun, begun_cpu = time.monotonic(), time.process_time()
+    begun = time.monotonic()
+    begun_cpu = time.process_time()
     found = complete(incomplete, seed)
-    cpu, seconds = time.process_time() - begun_cpu, time.monotonic() - begun
+    cpu = time.process_time() - begun_cpu
+    seconds = time.monotonic() - begun
     known = {key: getattr(found, key) for key in ("status", "score", "bound", "gap")}
     known |= {"method": method, "accuracy": nan, "log_loss": nan, "cells": 0}
     known |= {"seconds": seconds, "cpu_seconds": cpu}

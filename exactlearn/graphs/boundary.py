@@ -195,7 +195,8 @@ class ClassLinks:
     def after(self, operator: Operator) -> PartiallyDirectedGraph:
         """Return the graph after a valid operator; its consistent extensions are the new class."""
         x, y, clique, inserts = operator
-        graph, common = self.graph, self.common(x, y)
+        graph = self.graph
+        common = self.common(x, y)
         if inserts:
             arcs = {(t, y) for t in members(clique & ~common)} | {(x, y)}
             directed = graph.directed | arcs
@@ -207,7 +208,8 @@ class ClassLinks:
 
     def _addable(self, x: int, y: int) -> int:
         """Return the neighbours of y that T may hold."""
-        found, adjacent = self.neighbours[y] & ~self.adjacent[x], self.adjacent
+        found = self.neighbours[y] & ~self.adjacent[x]
+        adjacent = self.adjacent
         for v in members(self.common(x, y)):
             found &= adjacent[v]
         return found

@@ -127,7 +127,8 @@ def structural_hamming_distance(
     >>> structural_hamming_distance(cpdag(chain), cpdag(reversed_chain))
     0
     """
-    one, other = as_partially_directed(first), as_partially_directed(second)
+    one = as_partially_directed(first)
+    other = as_partially_directed(second)
     if one.n_variables != other.n_variables:
         raise OptionError(
             f"the distance of two graphs needs the same variables, found {one.n_variables} and "
@@ -138,6 +139,7 @@ def structural_hamming_distance(
 
 def _agreement(learnt: frozenset[Arc], true: frozenset[Arc]) -> tuple[float, float, float]:
     """Return precision, recall and F1."""
-    both, sizes = len(learnt & true), (len(learnt), len(true), len(learnt) + len(true))
+    both = len(learnt & true)
+    sizes = (len(learnt), len(true), len(learnt) + len(true))
     precision, recall, half_f1 = (both / size if size else nan for size in sizes)
     return precision, recall, 2 * half_f1

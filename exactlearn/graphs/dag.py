@@ -296,7 +296,9 @@ def _reached(
     ends: Collection[int] = (),
 ) -> dict[State, State | None]:
     """Return the states on active trails, each with that before it; the search ends at an end."""
-    offspring, opened, given = children(parents), ancestors(parents, given), frozenset(given)
+    offspring = children(parents)
+    opened = ancestors(parents, given)
+    given = frozenset(given)
     came: dict[State, State | None] = {(v, False): None for v in sorted(start)}
     waiting = deque(came)
     while waiting:

@@ -121,7 +121,9 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
             When a name stands twice or is unknown, two variables are joined twice, or the graph is
             not of its kind, or of no kind.
         """
-        names, arcs, edges = tuple(names), list(arcs), list(edges)
+        names = tuple(names)
+        arcs = list(arcs)
+        edges = list(edges)
         index = {name: k for k, name in enumerate(names)}
         if len(index) < len(names):
             twice = next(name for k, name in enumerate(names) if index[name] > k)
@@ -504,7 +506,8 @@ def consistent_extension(
     for parent, child in partial.directed:
         offspring[parent].add(child)
     found: list[tuple[int, ...]] = [()] * partial.n_variables
-    left, waiting = set(range(partial.n_variables)), deque(reversed(range(partial.n_variables)))
+    left = set(range(partial.n_variables))
+    waiting = deque(reversed(range(partial.n_variables)))
     while waiting:
         v = waiting.popleft()
         if v not in left or offspring[v]:
@@ -560,7 +563,8 @@ def check_cpdag(partial: PartiallyDirectedGraph, names: Sequence[str] | None = N
         When it has no consistent extension, or is not the CPDAG of its class; names an edge.
     """
     expected = completed_pattern(partial, names)
-    arcs, edges = partial.directed - expected.directed, partial.undirected - expected.undirected
+    arcs = partial.directed - expected.directed
+    edges = partial.undirected - expected.undirected
     if not arcs and not edges:
         return
     a, b = (str(v) if names is None else repr(names[v]) for v in min(arcs or edges))

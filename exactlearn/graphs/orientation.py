@@ -41,7 +41,8 @@ def maximally_oriented(
     >>> sorted(maximally_oriented(chain, {(0, 1)}).directed)
     [(0, 1), (1, 2)]
     """
-    adjacent, arcs = graph.adjacencies, set(graph.directed)
+    adjacent = graph.adjacencies
+    arcs = set(graph.directed)
     edges = {*graph.undirected, *((b, a) for a, b in graph.undirected)}
     found = edges & set(known)
     while found:

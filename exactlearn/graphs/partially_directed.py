@@ -196,7 +196,8 @@ def _adjacent(n_variables: int, pairs: Collection[Arc]) -> tuple[frozenset[int],
 
 def _parts(links: Links) -> list[Links]:
     """Return the connected parts of an undirected graph."""
-    left, parts = set(links), []
+    left = set(links)
+    parts = []
     while left:
         reached = set(min(left))
         while grown := {v for link in left if reached & set(link) for v in link} - reached:
@@ -244,7 +245,8 @@ def _rooted(links: Links, source: int) -> tuple[frozenset[Arc], Links]:
         neighbours.setdefault(a, set()).add(b)
         neighbours.setdefault(b, set()).add(a)
     directed: set[Arc] = set()
-    done, layer = {source}, {source}
+    done = {source}
+    layer = {source}
     rest: set[Arc] = set()
     while layer:
         following = {v for u in layer for v in neighbours[u]} - done

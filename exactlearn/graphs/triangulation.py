@@ -61,7 +61,8 @@ def elimination_order(
     """
     if rule not in RULES:
         raise OptionError(f"no elimination rule {rule!r}{did_you_mean(rule, RULES)}")
-    matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
+    matrix = _matrix(adjacency)
+    sizes = np.asarray(cardinalities, np.float64)
     order = greedy_elimination(matrix, sizes, RULES.index(rule), np.ones(len(sizes)))
     return tuple(order.tolist())
 
@@ -92,12 +93,15 @@ def best_elimination_order(
     control
         Once it is over no further order is tried; one is tried in any case.
     """
-    matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
+    matrix = _matrix(adjacency)
+    sizes = np.asarray(cardinalities, np.float64)
     if trials is None:
         trials = max(20, min(320, 60_000_000 // max(1, len(sizes)) ** 2))
     rng = np.random.default_rng(seed)
-    best, least = np.arange(len(sizes)), np.inf
-    rule, preference = 0, np.ones(len(sizes))
+    best = np.arange(len(sizes))
+    least = np.inf
+    rule = 0
+    preference = np.ones(len(sizes))
     for trial in range(-len(RULES), trials):
         if least < np.inf and control.is_over:
             break
@@ -105,7 +109,8 @@ def best_elimination_order(
         order = greedy_elimination(matrix, sizes, *tried)
         size = sum(float(sizes[list(c)].prod()) for c in maximal_cliques(adjacency, order.tolist()))
         if size < least or (size == least and trial >= 0):
-            best, least = order, size
+            best = order
+            least = size
             rule, preference = tried
     return tuple(best.tolist())
 

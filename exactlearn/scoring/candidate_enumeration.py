@@ -176,7 +176,8 @@ class Enumeration:
         for matrix, arcs in ((self.required, required), (self.forbidden, forbidden)):
             for parent, child in arcs:
                 matrix[place[parent], place[child]] = True
-        self.reached, self.is_cut_short = (0, 0.0), False
+        self.reached = (0, 0.0)
+        self.is_cut_short = False
 
     @property
     def exhausted(self) -> bool:
@@ -207,10 +208,12 @@ class Enumeration:
             When more is to be held than fits into memory.
         """
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
-        done, level = 0, _level_of_empty_set(self.scorer.of_empty_set)
+        done = 0
+        level = _level_of_empty_set(self.scorer.of_empty_set)
         for size in range(self.k + 1):
             kept: list[Level] = []
-            n_held, n_sets = 0, math.comb(self.n, size + 1)
+            n_held = 0
+            n_sets = math.comb(self.n, size + 1)
             work = _LevelWork(level, _starts(level, self.n, self.scorer.block), size == self.k)
             n_blocks = len(work.starts) - 1
             for candidates, own in self._blocks(work, n_blocks, threads, workers):
@@ -252,7 +255,8 @@ class Enumeration:
         joined = _join(level, start, stop, self.n, self.choose)
         wanted = self._allowed(joined)
         scored = self.scorer.score(joined, level, wanted, space)
-        scores, best = scored.scores, joined.best
+        scores = scored.scores
+        best = joined.best
         is_candidate = scores > best if self.prune else ~np.isnan(scores)
         best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
         best[scored.ceilings <= best] = np.nan
@@ -264,7 +268,8 @@ class Enumeration:
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
         """Return which open families have the required arcs; close those of forbidden ones."""
-        sets, best = joined.sets, joined.best
+        sets = joined.sets
+        best = joined.best
         if sets.shape[1] == 2:
             best[self.forbidden[sets[:, ::-1], sets]] = np.nan
         allowed = ~np.isnan(best)
@@ -309,8 +314,10 @@ def less_one(
 
 
 def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
-    nothing, ranks = np.zeros((1, 0)), np.zeros(1, np.int64)
-    cells, entropy = np.ones(1), np.full(1, np.inf)
+    nothing = np.zeros((1, 0))
+    ranks = np.zeros(1, np.int64)
+    cells = np.ones(1)
+    entropy = np.full(1, np.inf)
     sets = nothing.astype(np.int32)
     return _gathered([Level(ranks, sets, nothing, sums[None, :], cells, entropy)])
 
@@ -369,7 +376,8 @@ def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
     is_new = (added < first) | ((added > first) & (other < 0))
     row, added, first, other = (array[is_new] for array in (row, added, first, other))
     is_below = added < first
-    high, low = np.where(is_below, row, other), np.where(is_below, other, row)
+    high = np.where(is_below, row, other)
+    low = np.where(is_below, other, row)
     # Only families that neither of the two closes are looked at.
     tail = np.maximum(level.best[high, 1:], level.best[low, 1:])
     best = np.column_stack([level.best[low, 0], level.best[high, 0], tail])
@@ -381,7 +389,8 @@ def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
     sets = sets.astype(np.int32)
     size = sets.shape[1]
     # Ranks: an element after the one that is left out moves one place down.
-    moved, kept = choose[sets, np.arange(size)], choose[sets, np.arange(1, size + 1)]
+    moved = choose[sets, np.arange(size)]
+    kept = choose[sets, np.arange(1, size + 1)]
     without = np.cumsum(kept, axis=1) - kept + moved.sum(axis=1)[:, None] - np.cumsum(moved, axis=1)
     joined = Joined(sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best)
     joined = joined.part(np.argsort(joined.ranks, kind="stable"))

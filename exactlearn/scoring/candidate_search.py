@@ -48,7 +48,8 @@ MIN_SECONDS = 1e-9
 """What a budget of time has left at least."""
 DEEPEST = 24
 """Most parents a search considers."""
-BATCH, BATCH_SHARE = 256, 64
+BATCH = 256
+BATCH_SHARE = 64
 """Sets that leave the queue together, or one part in so many of it, if that is more."""
 BATCH_CELLS = 2**18
 """Most sets of one batch by parents that are estimated."""
@@ -148,8 +149,10 @@ class CandidateSearch:
         threads: int = 1,
     ) -> None:
         self.sums, self.n, self.budget, self.threads = sums, len(sums.order), budget, threads
-        self.required, self.forbidden = required, forbidden
-        self.max_parents, self.n_searched = min(max_parents, DEEPEST), 0
+        self.required = required
+        self.forbidden = forbidden
+        self.max_parents = min(max_parents, DEEPEST)
+        self.n_searched = 0
         self.exhausted = max_parents <= DEEPEST
 
     @property
@@ -198,8 +201,10 @@ class CandidateSearch:
 
     def _deadline(self, start: float, variable: int) -> float:
         """Return when the search for a variable ends: the time left, shared evenly."""
-        now, seconds = clock(), self.budget.seconds or math.inf
-        left, rounds = start + seconds - now, (self.n - variable) / self.threads
+        now = clock()
+        seconds = self.budget.seconds or math.inf
+        left = start + seconds - now
+        rounds = (self.n - variable) / self.threads
         return now + max(0.0, left) / max(1.0, rounds)
 
     def _search(
@@ -209,7 +214,8 @@ class CandidateSearch:
         needed = [p for p, c in self.required if c == variable]
         barred = {p for p, c in self.forbidden if c == variable} | {variable, *needed}
         tree = _Tree(self.sums, space, self.max_parents, variable, needed, barred)
-        limit, start = self.budget.tables or 2**62, clock()
+        limit = self.budget.tables or 2**62
+        start = clock()
 
         def goes_on() -> bool:
             return tree.n_tables < limit and clock() < deadline and not is_over()
@@ -245,16 +251,20 @@ class _Tree:
         required: list[int],
         barred: set[int],
     ) -> None:
-        place, states = np.argsort(sums.order), sums.rows.cardinalities
-        self.sums, self.space = sums, space
+        place = np.argsort(sums.order)
+        states = sums.rows.cardinalities
+        self.sums = sums
+        self.space = space
         self.child, self.required = int(place[variable]), np.sort(place[required])
         self.parents = np.sort(place[[p for p in range(len(place)) if p not in barred]])
         self.r, self.deepest = int(states[self.child]), max_parents - len(required)
         self.single, self.gain = (np.full(len(self.parents), value) for value in (np.nan, 0.0))
         self.pair, self.interaction = np.zeros((1, 0)), np.zeros((1, 0))
-        self.nodes, self.n_nodes = np.zeros(1, NODE), 1
+        self.nodes = np.zeros(1, NODE)
+        self.n_nodes = 1
         self.queue = np.zeros((3, 0))
-        self.n_tables, self.is_cut = 0, False
+        self.n_tables = 0
+        self.is_cut = False
         self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), sums.block))
         self.nodes["space"] = states[self.required].prod(dtype=np.float64)
 
@@ -269,7 +279,8 @@ class _Tree:
         self._tabulate(root["space"])
         root["score"], root["own"], root["cells"] = self._count(np.zeros((1, 0), np.int64))
         root["score"] -= self._penalty(root["space"])
-        root["best"], root["is_useful"] = root["score"], True
+        root["best"] = root["score"]
+        root["is_useful"] = True
         if self.deepest <= 0:
             return
         places = np.arange(len(self.parents))
@@ -308,11 +319,14 @@ class _Tree:
         self._extend(node[is_scored], left)
         self._enqueue(self._score(node[~is_scored], place[~is_scored]))
         if self.queue.shape[1] > QUEUE_ROOM:
-            self.queue, self.is_cut = self._take(self.queue.shape[1] // 2), True
+            self.queue = self._take(self.queue.shape[1] // 2)
+            self.is_cut = True
 
     def candidates(self) -> SizedCandidates:
         """Return what no other set that was scored dominates."""
-        nodes, order, n = self.nodes[: self.n_nodes], self.sums.order, len(self.sums.order)
+        nodes = self.nodes[: self.n_nodes]
+        order = self.sums.order
+        n = len(self.sums.order)
         useful = np.flatnonzero(nodes["is_useful"])
         useful = useful[np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))]
         sets = self._sets(self._members(useful))
@@ -331,7 +345,8 @@ class _Tree:
         order = np.arange(self.queue.shape[1])
         if n < len(order):
             order = np.argpartition(-self.queue[0], n)
-        taken, self.queue = self.queue[:, order[:n]], self.queue[:, order[n:]]
+        taken = self.queue[:, order[:n]]
+        self.queue = self.queue[:, order[n:]]
         return taken
 
     def _members(self, node: Places) -> Places:
@@ -392,9 +407,13 @@ class _Tree:
 
     def _score(self, node: Places, place: Places) -> Places:
         """Score nodes with one more parent each, unless bounds close them; return the new nodes."""
-        above, added, members = self.nodes[node], self.states[place], self._members(node)
+        above = self.nodes[node]
+        added = self.states[place]
+        members = self._members(node)
         new = np.zeros(len(node), NODE)
-        new["above"], new["place"], new["depth"] = node, place, above["depth"] + 1
+        new["above"] = node
+        new["place"] = place
+        new["depth"] = above["depth"] + 1
         new["space"] = above["space"] * added
         best = np.fmax(above["best"], np.where(above["depth"] > 0, self.single[place], np.nan))
         inside = np.flatnonzero(place < self.pair.shape[1])
@@ -412,7 +431,8 @@ class _Tree:
         if self.terms.has_entropy:
             gain = above["own"] - new["own"] + self.sums.slack
             new = new[largest_penalty(gain, added) > penalty]
-        first, self.n_nodes = self.n_nodes, self.n_nodes + len(new)
+        first = self.n_nodes
+        self.n_nodes = self.n_nodes + len(new)
         if self.n_nodes > len(self.nodes):
             self.nodes = np.concatenate([self.nodes, np.zeros(self.n_nodes, NODE)])
         self.nodes[first : self.n_nodes] = new
@@ -436,8 +456,10 @@ class _Tree:
 
     def _extend(self, node: Places, left: int) -> None:
         """Queue nodes with one more parent of a later place, for what they are estimated to be."""
-        nodes, covered = self.nodes[node], self.pair.shape[1]
-        cost, space = self._cost(nodes["space"]), nodes["space"][:, None] * self.states
+        nodes = self.nodes[node]
+        covered = self.pair.shape[1]
+        cost = self._cost(nodes["space"])
+        space = nodes["space"][:, None] * self.states
         gains = np.tile(self.gain, (len(node), 1))
         gains[:, :covered] += self.interaction[self._covered(self._members(node))].sum(axis=1)
         is_known = self.terms.has_penalty
@@ -449,7 +471,8 @@ class _Tree:
         worth[np.arange(len(self.parents)) < first[:, None]] = -np.inf
         chosen = np.arange(worth.size)
         if left < worth.size:  # no more than these will leave the queue
-            chosen, self.is_cut = np.argpartition(-worth.ravel(), left)[:left], True
+            chosen = np.argpartition(-worth.ravel(), left)[:left]
+            self.is_cut = True
         chosen = chosen[worth.ravel()[chosen] > -np.inf]
         row, place = np.divmod(chosen, len(self.parents))
         self._put(worth[row, place], node[row], place)

@@ -236,7 +236,8 @@ def _smallest(
     smallest = []
     for child in np.setdiff1d(np.arange(n), known).tolist():
         own = sorted(p for p, c in required if c == child)
-        parents, scores = np.array([own], np.int32), np.array([family(child, own)])
+        parents = np.array([own], np.int32)
+        scores = np.array([family(child, own)])
         smallest.append(SizedCandidates(np.array([child], np.int32), parents, scores))
     return smallest
 
@@ -291,7 +292,8 @@ def n_families(n_variables: int, max_parents: int) -> int:
 def _check_arcs(
     dataset: Dataset, required: frozenset[Arc], forbidden: frozenset[Arc], max_parents: int
 ) -> None:
-    n, names = dataset.n_variables, dataset.names
+    n = dataset.n_variables
+    names = dataset.names
     for parent, child in sorted(required | forbidden):
         if parent == child:
             raise OptionError(f"the constraint on {parent} -> {child} names no arc between two")

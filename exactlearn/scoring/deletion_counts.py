@@ -125,7 +125,9 @@ class DeletionScorer:
     def __init__(
         self, dataset: Dataset, score: Score, counts: DeletionCounts, required: frozenset[Arc]
     ) -> None:
-        self.dataset, self.score_of, self.counts = dataset, score, counts
+        self.dataset = dataset
+        self.score_of = score
+        self.counts = counts
         self.order = np.arange(dataset.n_variables, dtype=np.int32)
         self.smallest = [{v, *(p for p, c in required if c == v)} for v in self.order.tolist()]
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
@@ -144,9 +146,11 @@ class DeletionScorer:
         DataError
             When no row supports the smallest allowed family of a variable.
         """
-        scores, n = np.full(wanted.shape, np.nan), len(wanted)
+        scores = np.full(wanted.shape, np.nan)
+        n = len(wanted)
         for row in np.flatnonzero(wanted.any(axis=1)).tolist():
-            members, places = tuple(joined.sets[row].tolist()), np.flatnonzero(wanted[row])
+            members = tuple(joined.sets[row].tolist())
+            places = np.flatnonzero(wanted[row])
             found = self._family_scores(members, [members[t] for t in places])
             if found:
                 scores[row, places] = found

@@ -133,7 +133,8 @@ def expected_counts(
     """
     network = network.reordered(dataset)
     codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
-    cardinalities, tables = network.cardinalities, flat_tables(network.tables)
+    cardinalities = network.cardinalities
+    tables = flat_tables(network.tables)
     layout = buckets(network.parents, cardinalities, codes)
     # Rows whose parts need most are drawn.
     parts = missing_parts(layout, codes, masses)
@@ -150,13 +151,15 @@ def expected_counts(
         layout, tables, parts.codes[~is_large], order, most, control
     )
     _refuse_impossible(impossible >= 0)
-    part, place = np.full(codes.shape, -1, np.int32), np.zeros(codes.shape, np.int16)
+    part = np.full(codes.shape, -1, np.int32)
+    place = np.zeros(codes.shape, np.int16)
     part[codes < 0] = (np.cumsum(~is_large) - 1)[parts.of_cell]
     is_before = np.tril(np.ones((len(order), len(order)), np.bool_), -1)
     for v in range(len(order)):
         others = order[is_before[v]]
         place[:, order[v]] = (part[:, others] == part[:, order[v]][:, None]).sum(axis=1)
-    drawn, drawn_masses = codes[:0], masses[:0]
+    drawn = codes[:0]
+    drawn_masses = masses[:0]
     if is_drawn.any():
         drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
     blank = np.full((len(drawn), len(order)), -1)

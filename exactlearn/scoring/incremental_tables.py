@@ -121,7 +121,8 @@ def tabulate(
         function=function,
         functions=functions,
     )
-    columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
+    columns = np.ascontiguousarray(rows.codes.T)
+    n_sets = len(members)
     step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
     for begin in range(0, n_sets, step):
         _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
@@ -163,14 +164,18 @@ def _count(
     sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
 ) -> None:
     """Count all rows, given by variable, and fill in the values of some sets."""
-    members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
+    members = sets.members
+    strides = sets.strides
+    first = sets.first
+    cells = sets.cells
     values = sets.values
     place = np.empty(len(weights), np.int64)
     for s in range(begin, end):
         for u in range(len(place)):
             place[u] = first[s]
         for p in range(members.shape[1]):
-            v, stride = members[s, p], strides[s, p]
+            v = members[s, p]
+            stride = strides[s, p]
             if v < 0:
                 break
             for u in range(len(place)):
@@ -206,14 +211,21 @@ def gains(
     change
         Where the differences go, shape (sets,); those of other sets are left as they are.
     """
-    cells, functions, function = sets.cells, sets.functions, sets.function
-    holding, step, codes = sets.holding, sets.step, rows.codes
-    w, by = rows.weights[row], state - codes[row, variable]
+    cells = sets.cells
+    functions = sets.functions
+    function = sets.function
+    holding = sets.holding
+    step = sets.step
+    codes = rows.codes
+    w = rows.weights[row]
+    by = state - codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         s = holding[at]
         here = cell_of(sets, s, codes, row)
         there = here + by * step[at]
-        f, n, m = function[s], cells[here], cells[there]
+        f = function[s]
+        n = cells[here]
+        m = cells[there]
         change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
 
 
@@ -230,8 +242,10 @@ def change_cell(
     change
         What :func:`gains` has filled in.
     """
-    cells, codes = sets.cells, rows.codes
-    w, by = rows.weights[row], state - codes[row, variable]
+    cells = sets.cells
+    codes = rows.codes
+    w = rows.weights[row]
+    by = state - codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         s = sets.holding[at]
         here = cell_of(sets, s, codes, row)
@@ -262,7 +276,9 @@ def change_cells(sets: Sets, rows: Rows, moves: NDArray[np.int64]) -> None:
     """Change cells one after the other: row, variable and new state of each, (changes, 3)."""
     change = np.zeros(len(sets.values))
     for c in range(len(moves)):
-        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        u = moves[c, 0]
+        v = moves[c, 1]
+        state = moves[c, 2]
         if state != rows.codes[u, v]:
             gains(sets, rows, u, v, state, change)
             change_cell(sets, rows, u, v, state, change)

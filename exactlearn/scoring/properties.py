@@ -22,7 +22,8 @@ from exactlearn.scoring.scores import (
     size_penalty,
 )
 
-SMALL_COUNTS, RATIO = 64, 1.1
+SMALL_COUNTS = 64
+RATIO = 1.1
 """All whole counts up to the first are looked at, then some in this ratio."""
 CONFIGURATIONS = np.array([1.0, 2.0, 6.0, 64.0, 1e4, 1e9])
 """Numbers of parent configurations that are looked at."""
@@ -140,7 +141,10 @@ def _is_hashable(score: Score) -> bool:
 def _properties(score: Score, domain: Domain) -> Properties:
     states, total, is_whole = domain
     counts = _counts(total, is_whole)
-    rates, falls, rises, likelihood = {}, True, True, True
+    rates = {}
+    falls = True
+    rises = True
+    likelihood = True
     for r in states:
         rates[r] = -inf
         for q in CONFIGURATIONS.tolist():
@@ -152,7 +156,8 @@ def _properties(score: Score, domain: Domain) -> Properties:
             rates[r] = max(rates[r], _rate(counts, f, g) if shape.is_convex else inf)
             likelihood &= _is_likelihood(counts, f, g)
         if not _penalty_rises(score, r, total):
-            rates[r], falls = inf, False
+            rates[r] = inf
+            falls = False
     penalties = [size_penalty(score, r, 4.0, total) for r in states]
     return Properties(
         rates,
@@ -186,10 +191,12 @@ class _Shape:
     @classmethod
     def of(cls, counts: Counts, f: Counts, g: Counts) -> "_Shape":
         width = np.diff(counts)
-        slope_f, slope_g = np.diff(f) / width, np.diff(g) / width
+        slope_f = np.diff(f) / width
+        slope_g = np.diff(g) / width
         slack = TOLERANCE * np.maximum(np.abs(slope_f), np.abs(slope_g))
         between = (width[1:] + width[:-1]) / 2
-        bend_f, bend_g = np.diff(slope_f) / between, np.diff(slope_g) / between
+        bend_f = np.diff(slope_f) / between
+        bend_g = np.diff(slope_g) / between
         most = np.maximum.accumulate(bend_g[::-1])[::-1]  # of a configuration with as many rows
         bend_slack = slack[1:] / between
         return cls(

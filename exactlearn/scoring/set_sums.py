@@ -64,9 +64,12 @@ class SetSums:
     """
 
     def __init__(self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int) -> None:
-        self.order, self.rows = order, rows
-        is_expected, states = rows.missing is not None, rows.cardinalities
-        kinds, sizes = len(np.unique(states)), range(1, min(depth, DEEP) + 1)
+        self.order = order
+        self.rows = rows
+        is_expected = rows.missing is not None
+        states = rows.cardinalities
+        kinds = len(np.unique(states))
+        sizes = range(1, min(depth, DEEP) + 1)
         n_sizes = sum(math.comb(kinds + size - 1, size) for size in sizes)  # at most
         self.tables = TermTables(
             score, states, rows.weights, n_sizes=n_sizes, is_expected=is_expected
@@ -150,7 +153,8 @@ class SetSums:
             The sums over each set and over the set of its parents, and the number of observed
             configurations of the set, shape (sets,) each.
         """
-        r, sizes = self.rows.cardinalities[sets[:, 0]], self.sizes(sets)
+        r = self.rows.cardinalities[sets[:, 0]]
+        sizes = self.sizes(sets)
         numbers = terms.function[terms.places(sizes), terms.cell[r]]
         of_others = terms.function[terms.places(sizes / r), terms.configuration[r]]
         others = np.empty(len(sets))
@@ -166,8 +170,10 @@ class SetSums:
         terms: Terms,
         space: Space,
     ) -> tuple[Floats, Floats]:
-        sums, cells = np.empty(numbers.shape), np.empty(len(sets))
-        lengths, given = (sets >= 0).sum(axis=1), (self.rows, *space, terms.functions)
+        sums = np.empty(numbers.shape)
+        cells = np.empty(len(sets))
+        lengths = (sets >= 0).sum(axis=1)
+        given = (self.rows, *space, terms.functions)
         _sum_sets(sets, lengths, *given, numbers, others_numbers, sums, others, cells)
         return sums, cells
 
@@ -178,7 +184,8 @@ def _sum_counts(functions: Functions, i: int, counts: Floats, n_counts: int) -> 
 
     Rounding errors are added up by themselves, so that the sum does not depend on the order.
     """
-    total, error = 0.0, 0.0
+    total = 0.0
+    error = 0.0
     for c in range(n_counts):
         if counts[c] > 0:
             term = value(functions, i, counts[c])
@@ -229,7 +236,8 @@ def _sum_sets(
         for form in range(numbers.shape[1]):
             sums[i, form] = _sum_counts(functions, numbers[i, form], stack.counts, found)
         if len(others) > 0:
-            totals, size = stack.totals[depth], stack.sizes[depth]
+            totals = stack.totals[depth]
+            size = stack.sizes[depth]
             others[i] = _sum_counts(functions, others_numbers[i], totals, size)
 
 
@@ -269,9 +277,12 @@ class TableScorer:
     exhausted = True
 
     def __init__(self, sums: SetSums, prune: bool, required: frozenset[Arc]) -> None:
-        self.sums, self.prune, self.order = sums, prune, sums.order
+        self.sums = sums
+        self.prune = prune
+        self.order = sums.order
         self.is_free = ~np.isin(sums.order, [child for _, child in required])
-        self.block, self.space = sums.block, sums.space
+        self.block = sums.block
+        self.space = sums.space
 
     @property
     def of_empty_set(self) -> Floats:
@@ -284,11 +295,17 @@ class TableScorer:
         self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: Space
     ) -> Scored:
         """Score the families that are wanted, and close those that bounds close."""
-        sets, nodes, best = joined.sets, joined.nodes, joined.best
-        states, sizes = self.sums.states(sets), self.sums.sizes(sets)
+        sets = joined.sets
+        nodes = joined.nodes
+        best = joined.best
+        states = self.sums.states(sets)
+        sizes = self.sums.sizes(sets)
         terms = self.sums.tables.covering(np.append(sizes[:, None] / states, sizes))
-        r, at, slack = states.astype(np.int64), terms.places(sizes), self.sums.slack
-        penalty, rate = terms.penalty[at[:, None], r], terms.rate[r]
+        r = states.astype(np.int64)
+        at = terms.places(sizes)
+        slack = self.sums.slack
+        penalty = terms.penalty[at[:, None], r]
+        rate = terms.rate[r]
         if self.prune:
             most = level.cells[nodes].max(axis=1)
             best[ceiling(rate, penalty, most[:, None]) + slack <= best] = np.nan
@@ -301,7 +318,8 @@ class TableScorer:
         cells = np.zeros(len(sets))
         sums[is_counted], cells[is_counted] = self.sums.sums(sets[is_counted], terms, space)
         totals = np.take_along_axis(sums, terms.cell[r], axis=1)
-        ceilings, entropy = np.full(sets.shape, np.inf), np.full(len(sets), np.inf)
+        ceilings = np.full(sets.shape, np.inf)
+        entropy = np.full(len(sets), np.inf)
         if self.prune:
             bounds = ceiling(rate, terms.least_penalty[at[:, None], r], cells[:, None]) + slack
             ceilings = np.where(wanted, bounds, np.inf)

@@ -103,7 +103,8 @@ def index_rows(
     """
     total = float(weights.sum())
     is_whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
-    common, deviants = [], []
+    common = []
+    deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
         common.append(int(np.bincount(np.maximum(column, 0), weights, r).argmax()))
         listed = column != common[-1] if is_whole else np.ones(len(column), np.bool_)
@@ -126,11 +127,13 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
 
     Configurations that no row has are numbered as well where ``every`` says so.
     """
-    missing, n = rows.missing, rows.codes.shape[1]
+    missing = rows.missing
+    n = rows.codes.shape[1]
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
     most = np.prod(largest[:-1])
     if missing is not None:  # the whole set is pushed
-        n, most = int(missing.entries[depth]), np.prod(largest)
+        n = int(missing.entries[depth])
+        most = np.prod(largest)
     width = max(1, int(most if every else min(n, most)))
     cells = width * int(largest.max(initial=1))
     stack = Stack(
@@ -147,7 +150,8 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     stack.totals[0, 0] = rows.total
     if missing is None:
         return Space(stack, None)
-    shape, n_rows = (depth + 1, n), len(rows.weights)
+    shape = (depth + 1, n)
+    n_rows = len(rows.weights)
     entries = Entries(
         missing,
         np.zeros((depth + 1, n_rows + 1), np.int64),
@@ -174,21 +178,25 @@ def _push_entries(
         How many configurations there are.
     """
     missing, first, weight, state, below = entries
-    part, posteriors, variables = missing.part, missing.posteriors, stack.variables
-    r, column, ids, totals = (
-        rows.cardinalities[variable],
-        rows.codes[variable],
-        stack.ids[depth],
-        stack.totals[depth + 1],
-    )
-    cells, observed, n = stack.sizes[depth] * r, 0, 0
+    part = missing.part
+    posteriors = missing.posteriors
+    variables = stack.variables
+    r = rows.cardinalities[variable]
+    column = rows.codes[variable]
+    ids = stack.ids[depth]
+    totals = stack.totals[depth + 1]
+    cells = stack.sizes[depth] * r
+    observed = 0
+    n = 0
     is_numbered = cells > len(totals)
     for c in range(cells):
         stack.numbers[c] = -1 if is_numbered else c
     for c in range(min(cells, len(totals))):
         totals[c] = 0.0
     for row in range(len(column)):
-        code, node, begin = column[row], -1, 0
+        code = column[row]
+        node = -1
+        begin = 0
         if code < 0:
             # The set of the prefix's variables in the cell's part, and that with the cell.
             before = posteriors.first[part[variable, row]]
@@ -198,7 +206,10 @@ def _push_entries(
                     before = posteriors.child[node]
             begin = posteriors.begin[before + missing.place[variable, row]]
         for e in range(first[depth, row], first[depth, row + 1]):
-            share, place, stride, at = weight[depth, e], 0, 1, e
+            share = weight[depth, e]
+            place = 0
+            stride = 1
+            at = e
             if node >= 0:
                 for d in range(depth, 0, -1):
                     if part[variables[d - 1], row] == part[variable, row]:
@@ -218,8 +229,10 @@ def _push_entries(
                     cell = stack.numbers[cell]
                     totals[cell] += new
                     if not is_last:
-                        stack.ids[depth + 1, n], weight[depth + 1, n] = cell, new
-                        state[depth + 1, n], below[depth + 1, n] = k, e
+                        stack.ids[depth + 1, n] = cell
+                        weight[depth + 1, n] = new
+                        state[depth + 1, n] = k
+                        below[depth + 1, n] = e
                         n += 1
         first[depth + 1, row + 1] = n
     return observed if is_numbered else cells
@@ -228,7 +241,9 @@ def _push_entries(
 @in_place_kernel
 def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Count the prefix's configurations by the states of one more variable, deviant rows only."""
-    r, ids, column = rows.cardinalities[variable], stack.ids[depth], rows.codes[variable]
+    r = rows.cardinalities[variable]
+    ids = stack.ids[depth]
+    column = rows.codes[variable]
     for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
         row = rows.deviants[t]
         stack.table[ids[row] * r + column[row]] += rows.weights[row]
@@ -239,7 +254,8 @@ def _fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Fill in the cells of the variable's most common state."""
     if not rows.subtract:
         return
-    r, common = rows.cardinalities[variable], rows.common[variable]
+    r = rows.cardinalities[variable]
+    common = rows.common[variable]
     for c in range(stack.sizes[depth]):
         rest = stack.totals[depth, c]
         for k in range(r):
@@ -250,15 +266,21 @@ def _fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
 @in_place_kernel
 def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
     """Count a variable, and number the rows' configurations; return how many there are."""
-    r, n, column = rows.cardinalities[variable], rows.codes.shape[1], rows.codes[variable]
+    r = rows.cardinalities[variable]
+    n = rows.codes.shape[1]
+    column = rows.codes[variable]
     cells = stack.sizes[depth] * r
-    old, new, totals = stack.ids[depth], stack.ids[depth + 1], stack.totals[depth + 1]
-    is_numbered, observed = cells > len(totals), 0
+    old = stack.ids[depth]
+    new = stack.ids[depth + 1]
+    totals = stack.totals[depth + 1]
+    is_numbered = cells > len(totals)
+    observed = 0
     _count(rows, stack, depth, variable)
     _fill_common(rows, stack, depth, variable)
     for c in range(cells):
         if stack.table[c] > 0 or not is_numbered:
-            totals[observed], stack.numbers[c] = stack.table[c], observed
+            totals[observed] = stack.table[c]
+            stack.numbers[c] = observed
             observed += 1
         stack.table[c] = 0
     for row in range(n):
@@ -284,7 +306,8 @@ def count_set(
         counts become the totals of the whole set, of complete ones the table has those of deviant
         rows.
     """
-    top, same = len(subset) - 1, 0
+    top = len(subset) - 1
+    same = 0
     while same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]:
         same += 1
     for depth in range(same, top if entries is None else top + 1):
@@ -314,16 +337,26 @@ def take_counts(
         Number of observed configurations, and the same where one that weighs less than one row
         counts by its weight.
     """
-    r, size, found, draws = rows.cardinalities[variable], stack.sizes[depth], 0, 0.0
-    first, last = rows.deviant_first[variable], rows.deviant_first[variable + 1]
-    ids, column, rest, table = stack.ids[depth], rows.codes[variable], stack.rest, stack.table
-    is_sparse, cells = False, size * r
+    r = rows.cardinalities[variable]
+    size = stack.sizes[depth]
+    found = 0
+    draws = 0.0
+    first = rows.deviant_first[variable]
+    last = rows.deviant_first[variable + 1]
+    ids = stack.ids[depth]
+    column = rows.codes[variable]
+    rest = stack.rest
+    table = stack.table
+    is_sparse = False
+    cells = size * r
     if entries is not None:
-        table, cells = stack.totals[depth + 1], stack.sizes[depth + 1]
+        table = stack.totals[depth + 1]
+        cells = stack.sizes[depth + 1]
     elif size * r <= 2 * (last - first):
         _fill_common(rows, stack, depth, variable)
     else:
-        is_sparse, cells = True, last - first
+        is_sparse = True
+        cells = last - first
         for c in range(size):
             rest[c] = stack.totals[depth, c]
     for t in range(cells):

@@ -109,7 +109,8 @@ def sparse_candidates(
             states = [tuple(table.states[name]) for name in names]
         else:
             table = as_dataset(table, "table")
-            names, states = table.names, list(table.states)
+            names = table.names
+            states = list(table.states)
         blocks = [table] if isinstance(table, Dataset) else table
         required = frozenset(arcs_by_index(required, "required", names))
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
@@ -181,7 +182,8 @@ class _Projections:
     def __init__(
         self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
     ) -> None:
-        self.families, self.rows = families, 0
+        self.families = families
+        self.rows = 0
         self.tables = [
             DistinctRows([names[v] for v in own], [states[v] for v in own]) for own in families
         ]
@@ -208,7 +210,8 @@ class _PairCounts:
     ) -> None:
         self.first = np.concatenate([[0], np.cumsum([len(own) for own in states])])
         self.counts = np.zeros((self.first[-1], self.first[-1]))
-        self.families, self.rows = _Projections(families, names, states), 0
+        self.families = _Projections(families, names, states)
+        self.rows = 0
 
     def add(self, block: Dataset) -> None:
         """Add the rows of a block."""
@@ -271,7 +274,8 @@ def scored_projection(
     number: int,
 ) -> tuple[Scores, bool]:
     """Score the parent sets of one variable, by the distinct rows of its columns."""
-    table, own = projections.tables[number].dataset(), projections.families[number]
+    table = projections.tables[number].dataset()
+    own = projections.families[number]
     return _scored(score, max_parents, required, table, own)
 
 
@@ -303,7 +307,8 @@ def _batches(families: Sequence[Family], sizes: Sequence[int], rows: int) -> Ite
         need = min(float(rows), math.prod(float(sizes[v]) for v in own)) * (len(own) + 16)
         if batch and held + need > BATCH_BYTES:
             yield batch
-            batch, held = [], 0.0
+            batch = []
+            held = 0.0
         batch.append(own)
         held += need
     if batch:

@@ -38,7 +38,8 @@ DEGREE = 20
 """Degree of the polynomial on each interval."""
 SMALLEST = -50
 """Below two to this power functions are taken to be linear; only rounding leaves such counts."""
-LEAST_LENGTH, MOST_VALUES = 2**10, 2**20
+LEAST_LENGTH = 2**10
+MOST_VALUES = 2**20
 """Least values at whole counts of each function, and most of all together, 8 bytes each."""
 ROUGH = 1e-7
 """Share of a function's values in the highest polynomials from which on it is not smooth."""
@@ -138,7 +139,8 @@ def interpolated(functions: Functions, i: int, n: float) -> float:
     interval = min(math.frexp(n)[1] - 1 - functions.lowest, intervals - 1)
     first = functions.length + interval * (DEGREE + 1)
     x = 2.0 * math.ldexp(n, -(functions.lowest + interval)) - 3.0
-    high, low = 0.0, 0.0
+    high = 0.0
+    low = 0.0
     for k in range(DEGREE, 0, -1):
         high, low = functions.table[i, first + k] + 2.0 * x * high - low, high
     return float(share * (functions.table[i, first] + x * high - low))
@@ -223,7 +225,8 @@ class TermTables:
 
     def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
-        wanted, terms = np.ravel(np.asarray(sizes, np.float64)), self._terms
+        wanted = np.ravel(np.asarray(sizes, np.float64))
+        terms = self._terms
         new = wanted[terms.sizes[terms.places(wanted)] != wanted]
         if len(new):
             with _LOCK:
@@ -248,8 +251,10 @@ class TermTables:
         return not all(same(first, other) for other in others)
 
     def _empty(self) -> Terms:
-        known, states = properties(self.score, self.domain), self.domain.states
-        points, width = self._points, states[-1] + 1
+        known = properties(self.score, self.domain)
+        states = self.domain.states
+        points = self._points
+        width = states[-1] + 1
         cell, configuration, rate = (np.zeros(width) for _ in range(3))
         for number, forms in enumerate(self.forms):
             for form in forms:
@@ -273,7 +278,8 @@ class TermTables:
     def _extended(self, new: NDArray[np.float64]) -> Terms:
         """Return the tabulated score for new sizes as well."""
         old = self._terms
-        rows, count = [old.functions.table], len(old.functions.table)
+        rows = [old.functions.table]
+        count = len(old.functions.table)
         function = np.zeros((len(new), len(self.forms)), np.int64)
         for i, size in enumerate(new.tolist()):
             for j, forms in enumerate(self.forms):
@@ -318,7 +324,8 @@ class TermTables:
         """Return the penalties of families over sets of some sizes, and of their supersets."""
         states, total, _ = self.domain
         shape = len(sizes), states[-1] + 1
-        penalty, least = np.full(shape, np.nan), np.full(shape, np.nan)
+        penalty = np.full(shape, np.nan)
+        least = np.full(shape, np.nan)
         for i, size in enumerate(sizes.tolist()):
             for r in states:
                 if Form(True, r).fits(size):
@@ -339,14 +346,17 @@ class _Points(NamedTuple):
     @classmethod
     def of(cls, domain: Domain, n_functions: int) -> "_Points":
         """Choose where so many functions are tabulated and where they are interpolated."""
-        total, length, lowest = domain.total, 1, SMALLEST
+        total = domain.total
+        length = 1
+        lowest = SMALLEST
         if domain.is_whole:
             length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
             lowest = math.frexp(length)[1] - 1
         is_needed = total >= length or lowest < 0
         end = math.frexp(total)[1] if is_needed else lowest
         starts = np.ldexp(1.0, np.arange(lowest, max(end, lowest + is_needed)))
-        whole, nodes = np.arange(1, length, dtype=np.float64), starts[:, None] * (_NODES + 3) / 2
+        whole = np.arange(1, length, dtype=np.float64)
+        nodes = starts[:, None] * (_NODES + 3) / 2
         return cls(length, whole, nodes.reshape(-1), lowest)
 
 

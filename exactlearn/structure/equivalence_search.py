@@ -278,7 +278,8 @@ class ClassClimb:
         self._values, self._batch = values, max(64, ROWS_TO_LOOK // max(1, n_rows))
         self.graph = PartiallyDirectedGraph(values.n, frozenset(), frozenset())
         self.parents: Parents = ((),) * values.n
-        self.gain, self.steps = 0.0, 0
+        self.gain = 0.0
+        self.steps = 0
         self._links = ClassLinks(self.graph)
         self._moves: list[dict[int, list[Move]]] = [{} for _ in range(values.n)]  # by head and tail
         self._dirty = self._all_pairs()
@@ -453,7 +454,8 @@ class _Search:
 
     def start(self, number: int) -> _End:
         """Search once from the empty class."""
-        rng, control = np.random.default_rng((self.seed, number)), SearchControl.within()
+        rng = np.random.default_rng((self.seed, number))
+        control = SearchControl.within()
         self.climb = ClassClimb(self.values, self.n_rows)
         return self._end(all(self.climb.run(rules, rng, control) for rules in self.phases))
 

@@ -46,7 +46,9 @@ ESS_SHARE = 0.3
 VALUES = (0.25, 1.0, 4.0, 16.0, 64.0)
 """Equivalent sample sizes to try."""
 
-FOLDS, INCOMPLETE_FOLDS, MIN_FOLDS = 10, 5, 3
+FOLDS = 10
+INCOMPLETE_FOLDS = 5
+MIN_FOLDS = 3
 """Parts that the rows are divided into; with missing cells, as structural EM learns without each;
 and at least where there is much to score."""
 
@@ -190,7 +192,8 @@ def choose_ess(
     if not values:
         raise OptionError("values: expected at least one equivalent sample size, found none")
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
-    n, most = dataset.n_variables, 3 if max_parents is None else max_parents
+    n = dataset.n_variables
+    most = 3 if max_parents is None else max_parents
     sizes = range(max(0, min(most, n - 1)) + 1)
     k = max(m for m in sizes if m <= 1 or n_families(n, m) <= MAX_FAMILIES)
     wanted = folds or (FOLDS if dataset.is_complete else INCOMPLETE_FOLDS)
@@ -213,7 +216,8 @@ def choose_ess(
                 break
     if len(rows) < min(2, len(values)):
         return ESSChoice(BDeu.ess, {}, 0, k)
-    tried, weight = sorted(rows), np.concatenate(weights)
+    tried = sorted(rows)
+    weight = np.concatenate(weights)
     logs = np.array([np.concatenate(rows[value]) for value in tried]).round(TIES)
     per_row = logs @ weight / weight.sum()
     judged = np.isfinite(per_row)

@@ -423,7 +423,8 @@ def _counts_network(
 def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
     """Return the constraint of tiers, groups of variables by name or by index."""
     if isinstance(groups, str | Mapping) or not isinstance(groups, Collection):
-        expected, instead = "groups of variables in order", "[['smoke'], ['lung', 'bronc']]"
+        expected = "groups of variables in order"
+        instead = "[['smoke'], ['lung', 'bronc']]"
         raise refusal("tiers", expected, groups, f"pass {instead}, say")
     return Tiers(tuple(variables_by_index(group, "tiers", names) for group in groups))
 
@@ -481,7 +482,8 @@ def _augmented(
     said: list[str],
 ) -> Augmentation:
     """Find network and completion together; proven, if that is likely to end."""
-    dataset, n = scoring.dataset, scoring.dataset.n_variables
+    dataset = scoring.dataset
+    n = scoring.dataset.n_variables
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
     most = scoring.most_parents
@@ -491,11 +493,14 @@ def _augmented(
     cells = len(dataset.missing_cells)
     domain = Domain.of(dataset.cardinalities, dataset.row_weights)
     if cells > MOST_PROVEN_CELLS or n_families(n, most) > MAX_FAMILIES:
-        method, why = "t-local", "too many for a proof"
+        method = "t-local"
+        why = "too many for a proof"
     elif not properties(scoring.score, domain).rises or len(undecided_rows(dataset, scoring.score)):
-        method, why = "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
+        method = "t-local"
+        why = f"the score {scoring.score.name!r} lacks what a proof needs"
     else:
-        method, why = "branching", "few enough for a proof"
+        method = "branching"
+        why = "few enough for a proof"
     result = augment(
         dataset,
         scoring.score,

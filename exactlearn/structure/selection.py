@@ -167,7 +167,8 @@ class Scoring:
         limit, control
             What stops the scoring, as in :func:`candidate_parent_sets`.
         """
-        declared, required = self.constraints, self.required
+        declared = self.constraints
+        required = self.required
         # A set that is dominated by a subset is of no use where arcs may always be taken away; a
         # conflict of several constraints is named rightly only where none chose the candidates.
         prune = (

@@ -225,7 +225,8 @@ class _Alternation:
 
         Nothing where some variable is never observed, or when it takes much of the time.
         """
-        rules, dataset = self.task.rules, self.task.dataset
+        rules = self.task.rules
+        dataset = self.task.dataset
         is_large = n_families(dataset.n_variables, FIRST_PARENTS) > FIRST_FAMILIES
         required = [child for _, child in rules.required]
         least = max((required.count(child) for child in required), default=0)
