@@ -505,9 +505,9 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
     Parameters
     ----------
     time_limit
-        Seconds for all: the first graph is built whole, and what is too large to write in the
-        time that is left is not written.  [default: a short search that does not depend on the
-        machine]
+        Seconds for all: where they do not suffice for a first graph, there is none, and exit
+        status 2; what is too large to write in the time that is left is not written.  [default: a
+        short search that does not depend on the machine]
     max_size
         Refuse graphs of more cells before merging, about 40 bytes each.
     merge

@@ -4,12 +4,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.commands import models as command
+from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.model_json import read_pdg
 from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile as compilation
-from exactlearn.pdg.compile.compile import compile_and_check
+from exactlearn.pdg.compile.compile import compile_and_check, compile_network
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from tests.command_line import fails, invoke, run, run_json
 from tests.interrupts import press_before
@@ -63,6 +65,27 @@ def test_merging_by_rows(tmp_path):
     assert far["status"] == "feasible"
     assert far["loss"] > 0
     assert far["effective_size"] < plain["effective_size"]
+
+
+def test_a_first_graph_that_takes_longer_than_the_limit_is_given_up(monkeypatch, tmp_path):
+    sizes = run_json("compile", "asia", "--time-limit", 0)
+    monkeypatch.setattr(compilation, "LATE", -1.0)
+    graph = tmp_path / "a.pdg.json"
+    message = fails("compile", "asia", "--time-limit", 0, "-o", graph)
+    assert "no decision graph was built within the time limit of 0 seconds" in message
+    assert f"the best clique tree found has {sizes['clique_tree_size']}." in message
+    assert "Raise the time limit; or query the network itself" in message
+    assert not graph.exists()
+    assert run_json("compile", "asia")["effective_size"] <= sizes["effective_size"]
+
+
+def test_a_graph_that_another_search_needs_is_built_beyond_its_limit(monkeypatch):
+    monkeypatch.setattr(compilation, "LATE", -1.0)
+    network = read_bif(locate("asia", ".bif"))
+    with SearchControl(0.0).running():
+        assert compile_network(network).n_variables == 8
+    with pytest.raises(TooLargeError, match="within the time limit of 0 seconds"):
+        compile_network(network, time_limit=0.0)
 
 
 def test_a_time_limit():

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.cliques import clique_tree
@@ -45,7 +46,8 @@ MAX_SIZE = 100_000_000
 
 CHECK_TIME, LATE = 1.5e-7, 1.0
 """Seconds that the comparison takes for each cell of the graph, about (14 million of munin1 took
-1.9 s), and how long it may take once the search has used up its time, or was interrupted."""
+1.9 s), and how long it, or the first graph, may take once the search has used up its time, or was
+interrupted."""
 
 TRIANGULATION = 0.2
 """Share of the time limit after which the clique tree is taken as it is."""
@@ -125,8 +127,8 @@ def compile_network(
     Raises
     ------
     TooLargeError
-        If a graph would have more than ``max_size`` cells before merging; raised before they
-        take memory.
+        If a graph would have more than ``max_size`` cells before merging, raised before they
+        take memory; or if the time limit is over about a second before the first graph is built.
     OptionError
         If a number is negative.
     DataError
@@ -144,7 +146,7 @@ def compile_network(
     # that its search was interrupted.
     control = SearchControl.within(time_limit)
     budget = IterationBudget(control, steps if forest is None else 0, time_limit, seed, on_event)
-    task = _task(network, forest, control)
+    task = _task(network, forest, control, time_limit)
     return _assembled(network, _searched(task, max_size, budget))
 
 
@@ -179,7 +181,7 @@ def compile_and_check(
     control = SearchControl.within(time_limit)
     budget = IterationBudget(control, steps, time_limit, seed, on_event, after=CHECK_TIME + after)
     with control.running():
-        task = _task(network, None, control)
+        task = _task(network, None, control, time_limit)
 
         def checked(found: Found) -> Compilation:
             return _checked(network, found, task.clique_size, seed, control)
@@ -234,6 +236,7 @@ def _task(
     network: BayesianNetwork,
     forest: Sequence[int] | NDArray[np.int32] | None,
     control: SearchControl,
+    time_limit: float | None,
 ) -> _Task:
     """Return the best tree of each connected part by a clique tree, or the only one given."""
     if network.n_variables == 0:
@@ -242,17 +245,31 @@ def _task(
     if forest is not None:
         return _Task(reduced, _given(reduced, forest), 0)
     tree = clique_tree(reduced, control=control.part(TRIANGULATION))
-    return _Task(reduced, first_forests(reduced, tree), tree.size(network.cardinalities))
+    forests = first_forests(reduced, tree, _given_up_at(control, time_limit) - LATE / 2)
+    return _Task(reduced, forests, tree.size(network.cardinalities))
+
+
+def _given_up_at(control: SearchControl, time_limit: float | None) -> float:
+    """Return the time of the clock when a first graph that is not built is given up.
+
+    One that a search around this one needs is built whole, whatever its limit.
+    """
+    return np.inf if time_limit is None else control.deadline + LATE
 
 
 def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
-    """Search from the forests of a task."""
+    """Search from the forests of a task, whose graphs are to be built about in time."""
+    until = _given_up_at(budget.control, budget.time_limit)
     try:
-        return ForestSearch(task.network, task.forests, budget, max_size).run()
+        return ForestSearch(task.network, task.forests, budget, max_size, until=until).run()
     except TooLargeError as error:
         r = task.network.cardinalities
+        is_late = clock() > until
         clique_size = task.clique_size or clique_tree(task.network).size(r)
         expanded = sum(forest.expanded_size(r.tolist()) for forest in task.forests)
+        if is_late:
+            message = _late_refusal(expanded, budget.time_limit, clique_size)
+            raise TooLargeError(message) from error
         raise TooLargeError(_refusal(expanded, max_size, clique_size)) from error
 
 
@@ -279,17 +296,28 @@ def _given(
     return [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
 
 
-def _refusal(smallest: int, max_size: int, clique_size: int) -> str:
-    fallback = "query the network itself, which is answered along a clique tree"
+def _fallback(clique_size: int) -> str:
+    """Return what to do with a network in place of compiling it."""
     if clique_size > MAX_SIZE:
-        fallback = (
-            "query the network itself where that is much observed: its clique tree is too large"
-        )
+        return "query the network itself where that is much observed: its clique tree is too large"
+    return "query the network itself, which is answered along a clique tree"
+
+
+def _late_refusal(smallest: int, time_limit: float | None, clique_size: int) -> str:
+    limit = "the time limit" if time_limit is None else f"the time limit of {time_limit:g} seconds"
+    return (
+        f"no decision graph was built within {limit}, and there is none to write: the first one"
+        f" would have up to {smallest:,} cells if nothing merges; the best clique tree found has"
+        f" {clique_size:,}. Raise the time limit; or {_fallback(clique_size)}"
+    )
+
+
+def _refusal(smallest: int, max_size: int, clique_size: int) -> str:
     return (
         f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
         f" and up to {smallest:,} if nothing merges; the best clique tree found has"
         f" {clique_size:,}. Raise the limit if memory allows about 40 bytes for each cell; or"
-        f" {fallback}; or give each variable fewer parents when learning"
+        f" {_fallback(clique_size)}; or give each variable fewer parents when learning"
     )
 
 

@@ -25,6 +25,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
@@ -277,6 +278,8 @@ class Expansion:
         A tree, covering one connected part, in which each family lies on one path from the root.
     max_cells
         Most cells to write out before merging.
+    until
+        Time of the clock when what is not built is given up.
 
     Attributes
     ----------
@@ -288,16 +291,22 @@ class Expansion:
     Raises
     ------
     TooLargeError
-        When there would be more than ``max_cells``, or signatures that take as much memory; raised
-        before they do.
+        When there would be more than ``max_cells``, or signatures that take as much memory, which
+        is raised before they do; or when the time is up.
     """
 
     def __init__(
-        self, residuals: Residuals, forest: VariableForest, max_cells: float = np.inf
+        self,
+        residuals: Residuals,
+        forest: VariableForest,
+        max_cells: float = np.inf,
+        *,
+        until: float = np.inf,
     ) -> None:
         self.forest, self._residuals = forest, residuals
         self.cells = 0
         self._max_cells = max_cells
+        self._until = until
         roots = [v for v in forest.order if forest.parents[v] < 0]
         self._signatures = {v: np.empty((1, 0), np.int32) for v in roots}
         self._weights: dict[int, NDArray[np.float64]] = {}
@@ -337,11 +346,17 @@ class Expansion:
             raise TooLargeError(
                 f"more than {self._max_cells:,} cells before merging, over the forest of this order"
             )
+        self._refuse_late()
+
+    def _refuse_late(self) -> None:
+        if clock() > self._until:
+            raise TooLargeError("the time is up before the graph is built")
 
     def _go_up(self) -> None:
         parameters: dict[int, NDArray[np.float64]] = {}
         successors: dict[int, NDArray[np.int32]] = {}
         for v in reversed(self.forest.order):
+            self._refuse_late()
             weights, children = self._weights[v], self.forest.children[v]
             nodes = np.empty((*weights.shape, len(children)), np.int32)
             for i, (child, at) in enumerate(zip(children, self._below[v], strict=True)):

@@ -23,7 +23,7 @@ in 80 lines more.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -124,20 +124,30 @@ class Found:
     is_optimal: bool = False
 
 
-def first_forests(network: BayesianNetwork, tree: CliqueTree) -> list[VariableForest]:
+def first_forests(
+    network: BayesianNetwork, tree: CliqueTree, until: float = np.inf
+) -> list[VariableForest]:
     """Return the best forest of a clique tree for each connected part, largest part first.
 
     Parameters
     ----------
     tree
         Clique tree of the network.
+    until
+        Time of the clock from which the first clique of a part is its root.
     """
     adjacency, r = moral_graph(network.parents), network.cardinalities.tolist()
     forests = []
     for part in sorted(components(adjacency), key=len, reverse=True):
-        orders = clique_orders(tree, r, part)
-        candidates = [variable_forest(adjacency, order) for order in orders]
-        forests.append(min(candidates, key=lambda forest: forest.expanded_size(r)))
+        best, size = None, inf
+        for order in clique_orders(tree, r, part):
+            if best is not None and clock() > until:
+                break
+            forest = variable_forest(adjacency, order)
+            if (expanded := forest.expanded_size(r)) < size or best is None:
+                best, size = forest, expanded
+        assert best is not None  # a part has a clique
+        forests.append(best)
     return forests
 
 
@@ -154,11 +164,13 @@ class ForestSearch:
         How long to search.
     max_cells
         Most cells of a graph before merging.
+    until
+        Time of the clock when graphs to start from that are not built are given up.
 
     Raises
     ------
     TooLargeError
-        If the graph over some tree does not fit.
+        If the graph over some tree does not fit, or is not built in time.
     """
 
     def __init__(
@@ -167,6 +179,8 @@ class ForestSearch:
         forests: Sequence[VariableForest],
         budget: IterationBudget,
         max_cells: float,
+        *,
+        until: float = np.inf,
     ) -> None:
         self._network, self._budget, self._control = network, budget, budget.control
         self._adjacency = moral_graph(network.parents)
@@ -174,7 +188,7 @@ class ForestSearch:
         self._rng = np.random.default_rng(budget.seed)
         self._steps = 0
         started = clock()
-        self._first = [self._build(forest, max_cells) for forest in forests]
+        self._first = [self._build(forest, max_cells, until) for forest in forests]
         self._cells = sum(built.cells for built in self._first)
         self._seconds = clock() - started
         self._forests = list(forests)
@@ -191,13 +205,15 @@ class ForestSearch:
                     self._anneal(i)
         return Found(self._built(), not self._control.is_stopped, self._steps, is_optimal)
 
-    def _build(self, forest: VariableForest, max_cells: float) -> Expansion:
+    def _build(self, forest: VariableForest, max_cells: float, until: float) -> Expansion:
         """Build a graph, unless samples say that it is too large almost surely."""
         if forest.expanded_size(self._residuals.cardinalities) > max_cells:
-            samples = least_cells(self._residuals, forest, np.random.default_rng(0))
-            if any(cells > max_cells for cells in samples):
-                raise TooLargeError(f"more than {max_cells:,} cells before merging, by samples")
-        return Expansion(self._residuals, forest, max_cells)
+            for cells in least_cells(self._residuals, forest, np.random.default_rng(0)):
+                if cells > max_cells:
+                    raise TooLargeError(f"more than {max_cells:,} cells before merging, by samples")
+                if clock() > until:
+                    raise TooLargeError("the time is up before the cells are counted by samples")
+        return Expansion(self._residuals, forest, max_cells, until=until)
 
     def _built(self) -> tuple[Expansion, ...]:
         """Build the smallest forests so far."""
