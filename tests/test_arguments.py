@@ -247,9 +247,50 @@ def test_a_structure_is_given_in_any_form(tmp_path):
     five = [("Smoker", v) for v in ("Pollution", "Cancer", "Xray", "Dyspnoea")]
     found = el.fit_complete(table, [*five, ("Cancer", "Xray")]).parents  # as many as variables
     assert found == ((1,), (), (1,), (1, 2), (1,))
+    for fit in (el.fit_em, el.fit_complete, el.fit_deletion):
+        for unknown in (networkx.DiGraph([("L", "Xray")]), {"Xray": "L"}, [("L", "Xray")]):
+            with pytest.raises(OptionError, match="parents: no variable 'L'"):
+                fit(table, unknown)
     for undirected in (networkx.Graph(five), tmp_path / "graph.json", str(tmp_path)):
         with pytest.raises(ArgumentError, match="parents of each variable"):
             el.fit_em(table, undirected)
+
+
+def test_nodes_of_a_graph_are_named_as_columns_are():
+    networkx = pytest.importorskip("networkx")
+    rows = np.random.default_rng(0).integers(0, 2, (40, 3))
+    graph = networkx.DiGraph([(2, 0), (1, 0)])
+    assert el.fit_complete(rows, graph).parents == ((1, 2), (), ())
+    assert el.fit_complete(pd.DataFrame(rows.astype(str)), graph).parents == ((1, 2), (), ())
+    with pytest.raises(TypeError, match="'parents': expected the parents of each variable"):
+        el.fit_complete(rows, networkx.DiGraph([(("a", "b"), 0)]))
+
+
+def test_a_node_that_is_no_column_is_hidden_where_its_states_are_declared():
+    networkx = pytest.importorskip("networkx")
+    frame = pd.DataFrame({"X0": ["a", "b"] * 10, "X1": ["a", "a", "a", "b"] * 5})
+    states = {"L": ["0", "1", "2"]}
+    arcs = [("L", "X0"), ("L", "X1")]
+    whole = el.Dataset.from_frame(frame.assign(L="?"), states=states)
+    expected = el.fit_em(whole, arcs)
+    assert expected.model.names == ("X0", "X1", "L")
+    forms = [
+        arcs,
+        {"X0": ["L"], "X1": "L"},
+        [["L"], [2], []],
+        networkx.DiGraph(arcs),
+        el.NamedGraph.of(("L", "X0", "X1"), [(), (0,), (0,)]),
+        expected.model,
+    ]
+    for table in (frame, el.Dataset.from_frame(frame)):
+        for form in forms:
+            fitted = el.fit_em(table, form, states=states)
+            assert fitted.model == expected.model
+            assert fitted.log_likelihood == expected.log_likelihood
+            with pytest.raises(OptionError, match=r"parents: .*'L'.*states=\{'L': \['0', '1'\]\}"):
+                el.fit_em(table, form)
+    with pytest.raises(OptionError, match="found the column 'X1'"):
+        el.fit_em(frame, arcs, states={"X1": ["a", "b"]})
 
 
 @pytest.mark.parametrize(

@@ -224,11 +224,15 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
         found = {child: [own[p] for p in family] for child, family in pairs}
     if isinstance(value, str | os.PathLike):
         raise refusal(name, "the parents of each variable", value, "pass read_graph(path)")
-    if names is not None and hasattr(found, "adj"):
-        if not hasattr(found, "predecessors"):
-            raise refusal(name, "the parents of each variable", value, "pass a directed graph")
-        found = {child: sorted(found.predecessors(child), key=list(names).index) for child in found}
     try:
+        if names is not None and hasattr(found, "adj"):
+            if not hasattr(found, "predecessors"):
+                raise refusal(name, "the parents of each variable", value, "pass a directed graph")
+            families_of_nodes = {child: [*found.predecessors(child)] for child in found}
+            found = {
+                child: sorted(variables_by_index(family, name, names))
+                for child, family in families_of_nodes.items()
+            }
         if names is not None and _are_arcs(found):
             arcs = arcs_by_index(found, name, names)
             found = {head: sorted({t for t, h in arcs if h == head}) for _, head in arcs}

@@ -20,23 +20,25 @@ that the estimate is consistent whenever the graph is right and the whole model 
 where cells are missing not at random.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import Check, checked_arguments, named
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.variable_arguments import ParentsLike
+from exactlearn._runtime.variable_arguments import Names, ParentsLike, parents_by_index
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import blocks, buckets, flat_tables, row_sizes, space_for
 from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network, subnetwork
-from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset, DatasetLike, as_dataset, require_weight
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 
@@ -208,7 +210,43 @@ MOST_ITERATIONS = 1000
 """Most iterations from each start."""
 
 
-@checked_arguments(start=as_network)
+def _with_hidden_variables(
+    value: Any, name: str, states: Mapping[str, Sequence[str]] | None
+) -> Dataset:
+    """Return a table with a column for each hidden variable, all its cells missing."""
+    dataset = as_dataset(value, name)
+    if not states:
+        return dataset
+    for variable in states:
+        if variable in dataset.names:
+            raise OptionError(
+                f"states: expected hidden variables, found the column {variable!r}; leave it out, "
+                "and declare its states where the table is read"
+            )
+    unobserved = np.full((dataset.n_rows, len(states)), MISSING, dataset.codes.dtype)
+    return replace(
+        dataset,
+        codes=np.hstack([dataset.codes, unobserved]),
+        names=(*dataset.names, *states),
+        states=(*dataset.states, *map(tuple, states.values())),
+    )
+
+
+def _parents_with_hidden(value: Any, name: str, names: Names) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each variable by index; an error says how to declare hidden ones."""
+    try:
+        return parents_by_index(value, name, names)
+    except OptionError as error:
+        raise OptionError(
+            f"{error}; a hidden variable needs declared states, as in states={{'L': ['0', '1']}}"
+        ) from None
+
+
+@checked_arguments(
+    dataset=Check(_with_hidden_variables, lambda given: (given["states"],), stage=1),
+    parents=named(_parents_with_hidden),
+    start=as_network,
+)
 def fit_em(
     dataset: DatasetLike,
     parents: ParentsLike,
@@ -221,6 +259,7 @@ def fit_em(
     on_iteration: Callable[[EMState], None] | None = None,
     start: NetworkLike | None = None,
     time_limit: float | None = None,
+    states: Mapping[str, Sequence[str]] | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
 
@@ -229,9 +268,9 @@ def fit_em(
     dataset
         Table with or without missing cells; rows count by their weights.
     parents
-        Parents of each variable of the table; a mapping from variables to their parents; arcs; or a
-        graph, of networkx or by :func:`exactlearn.read_graph`. Their order is that of the table's
-        axes.
+        Parents of each variable of the table, and behind these of each hidden one; a mapping from
+        variables to their parents; arcs; or a graph, of networkx or by
+        :func:`exactlearn.read_graph`. Their order is that of the table's axes.
     smoothing
         Smoothing added to every expected count, finite, at least zero.
     starts
@@ -255,6 +294,9 @@ def fit_em(
         Seconds after which no other iteration and no other start begins, and an E-step ends before
         it has seen all rows. If that is the first one, the parameters are those to start from, and
         the log-likelihood is nan.
+    states
+        States of hidden variables, which are no columns of the table and stand behind these in
+        the network. How their states are called is arbitrary: any order of them is as likely.
 
     Returns
     -------
@@ -279,6 +321,10 @@ def fit_em(
     >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
     >>> fit_em(data, [()], smoothing=0.0).model.tables[0].round(3)
     array([0.667, 0.333])
+    >>> smoke_and_cough = Dataset([[0, 0], [0, 0], [1, 1]], ("s", "c"), (("no", "yes"),) * 2)
+    >>> arcs = [("habit", "s"), ("habit", "c")]
+    >>> fit_em(smoke_and_cough, arcs, states={"habit": ["0", "1"]}).model.names
+    ('s', 'c', 'habit')
     """
     control = SearchControl(time_limit)
     problem = NetworkEM(dataset, parents, smoothing, control=control)
