@@ -93,7 +93,7 @@ STUCK = """
 import hashlib, signal, sys, time
 from pathlib import Path
 from exactlearn._runtime import control
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import MOST_ELEMENTS, kernel
 
 @kernel
 def mixed(steps):
@@ -115,7 +115,8 @@ def library():
 def compiled():
     mixed(1 << 40)
 
-mixed(1)
+mixed(MOST_ELEMENTS + 1)  # compiled here: a smaller job runs as plain Python
+assert mixed.overloads
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
 control.UNFINISHED.add(Path(sys.argv[3]))
 with control.terminated_as_interrupted(), control.SearchControl().running():
