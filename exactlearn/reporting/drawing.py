@@ -186,7 +186,7 @@ def _node_label(graph: DecisionGraph, node: int) -> str:
 
 
 def _box_label(name: str, states: Mapping[str, float]) -> str:
-    return "\n".join([name, *(f"{state} {probability(p)}" for state, p in states.items())])
+    return "\n".join([name, *(f"{state}: {probability(p)}" for state, p in states.items())])
 
 
 def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:

@@ -42,11 +42,38 @@ for (const picture of document.querySelectorAll(".picture")) {
     panel.hidden = false;
     panel.replaceChildren(own.content.cloneNode(true));
   };
+  // The picture is one Tab stop: arrow keys go on to the nearest box on that side.
+  const enter = (box) => {
+    for (const other of boxes) other.setAttribute("tabindex", other === box ? "0" : "-1");
+  };
+  const middle = (box) => {
+    const { x, y, width, height } = box.getBBox();
+    return [x + width / 2, y + height / 2];
+  };
+  const sides = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const nearest = (box, [right, down]) => {
+    const [x, y] = middle(box);
+    const distance = (other) => {
+      const [dx, dy] = [middle(other)[0] - x, middle(other)[1] - y];
+      const ahead = dx * right + dy * down;
+      return ahead > 1 ? ahead + 3 * Math.abs(dx * down + dy * right) : Infinity;
+    };
+    const best = boxes.reduce((a, b) => distance(b) < distance(a) ? b : a);
+    return distance(best) < Infinity ? best : box;
+  };
+  if (boxes.length) {
+    canvas.removeAttribute("tabindex");
+    enter(boxes[0]);
+  }
   for (const box of boxes) {
-    box.setAttribute("tabindex", "0");
     box.setAttribute("role", "button");
     box.setAttribute("aria-label", [...box.querySelectorAll("tspan")].map((line) => line.textContent).join(" "));
-    box.addEventListener("focus", () => show(box));
+    box.addEventListener("focus", () => { enter(box); show(box); });
+    box.addEventListener("keydown", (event) => {
+      if (!(event.key in sides)) return;
+      event.preventDefault();
+      nearest(box, sides[event.key]).focus();
+    });
     box.addEventListener("click", () => show(box));
     box.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse" && !event.buttons) show(box); });
   }

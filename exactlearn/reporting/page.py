@@ -5,7 +5,7 @@ Without its script everything is there but the conditional tables on hover, zoom
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import product
 from math import isfinite
@@ -92,21 +92,19 @@ class PageContent:
     @cached_property
     def parents(self) -> dict[str, list[str]]:
         """Parents of each variable by name: those of the record, or else of the network."""
-        own = self.record.get("parents")
-        if isinstance(own, dict) and own:
-            return own
+        parents = self.record.get("parents")
+        if isinstance(parents, dict) and parents:
+            return parents
         network = self.network
         return {} if network is None else named_parents(network.names, network.parents)
 
     @cached_property
     def reversible(self) -> list[tuple[str, str]]:
         """The arcs that equivalent networks reverse: those of the record, or else all of them."""
-        names = list(self.parents)
-        known = self.record.get("reversible")
-        if known is None:
-            parents = [[names.index(p) for p in family] for family in self.parents.values()]
-            known = named_arcs(names, reversible_arcs(parents))
-        return [(a, b) for a, b in known]
+        arcs = self.record.get("reversible")
+        if arcs is None:
+            arcs = _reversible(self.parents)
+        return [(a, b) for a, b in arcs]
 
     @cached_property
     def strengths(self) -> tuple[str, dict[tuple[str, str], float]]:
@@ -153,11 +151,11 @@ def page(found: PageContent) -> str:
 def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
     """Yield titles and contents: the described record, pictures where they belong."""
     first, *others = describe(found.record, most=MOST_ROWS)
+    if found.parents:
+        yield "Network", _network(found, others)
     yield "Summary", parts().section(first) if found.record else Markup("")
     if found.data is not None:
         yield "Data", data_tables(found.data)
-    if found.parents:
-        yield "Network", _network(found, others)
     if isinstance(found.record.get("posterior"), dict):
         yield "Posterior", _answer(found, found.record, "posterior")
     if found.graph is not None and "Decision graph" not in [one.title for one in others]:
@@ -166,6 +164,9 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
         if section.key == "network" and found.parents:
             continue  # shown with the picture
         content = parts().section(section)
+        if section.key == "bootstrap.averaged" and section.record:
+            drawing = _drawing(found, section.record, _reversible(section.record))
+            content = _picture(drawing, "averaged network", _arrows(found, drawing)) + content
         if section.key == "decision_graph" and found.graph is not None:
             drawing = decision_graph_drawing(found.graph)
             content += _picture(drawing, "decision graph", OF_GRAPHS)
@@ -183,21 +184,36 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
 def _network(found: PageContent, others: Sequence[Section]) -> Markup:
     """Return the network's picture, its conditional tables, and how its parameters were found."""
     tables = [] if found.network is None else list(_tables_of_boxes(found.network, found.parents))
-    drawing = _drawing(found)
-    text = f"Arrow: the parent points at the child. {legend(drawing, found.strengths[0])}"
-    text += " Hover, focus or tap a variable for its conditional probabilities." * bool(tables)
+    drawing = _drawing(found, found.parents, found.reversible)
+    text = _arrows(found, drawing)
+    text += " Hover, tap or focus a variable (Tab, then arrow keys) for its probabilities." * bool(
+        tables
+    )
     content = _picture(drawing, "network", text, tables)
     own = [section for section in others if section.key == "network"]
     return content + Markup("").join(map(parts().section, own))
 
 
-def _drawing(found: PageContent) -> Drawing:
-    """Return the drawing of the network, its arcs as wide as their support."""
-    place = {name: v for v, name in enumerate(found.parents)}
-    families = [[place[p] for p in family] for family in found.parents.values()]
-    shares = {(place[a], place[b]): share for (a, b), share in found.strengths[1].items()}
-    own = {(p, v): shares[p, v] for v, of in enumerate(families) for p in of if (p, v) in shares}
-    return network_drawing(list(place), families, found.reversible, own)
+def _drawing(
+    found: PageContent,
+    parents: Mapping[str, Sequence[str]],
+    reversible: Sequence[Sequence[str]],
+) -> Drawing:
+    """Return the drawing of a network, its arcs as wide as their support."""
+    names = list(parents)
+    drawing = network_drawing(names, _families(parents), reversible)
+    support = found.strengths[1]
+    arcs = {arc: (names[arc[0]], names[arc[1]]) for arc in drawing.arcs}
+    strengths = {arc: support[ends] for arc, ends in arcs.items() if ends in support}
+    return replace(drawing, strengths=strengths)
+
+
+def _arrows(found: PageContent, drawing: Drawing) -> str:
+    return f"Arrow: the parent points at the child. {legend(drawing, found.strengths[0])}"
+
+
+def _reversible(parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    return named_arcs(list(parents), reversible_arcs(_families(parents)))
 
 
 def legend(drawing: Drawing, width: str = "") -> str:
@@ -290,7 +306,10 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
     counts = weights[1:]  # code -1 is missing
     missing = float(weights[0] / max(weights.sum(), 1e-300))
     shares = (counts / max(counts.sum(), 1e-300))[:MOST_STATES].tolist()
-    listed = [f"{state} {p:.3g}" for state, p in zip(states, shares, strict=False)]
+    listed = [
+        f"{state}: {100 * p:.3g}\N{NO-BREAK SPACE}%"
+        for state, p in zip(states, shares, strict=False)
+    ]
     listed += [f"{len(states) - MOST_STATES} more"] * (len(states) > MOST_STATES)
     least = int(np.argmin(counts))
     return [
@@ -298,7 +317,7 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
         "constant" if len(states) < 2 else "bins of a number" if are_bins(states) else "states",
         str(len(states)),
         ", ".join(listed),
-        f"{states[least]}: {counts[least]:.6g}",
+        f"{states[least]}: {counts[least]:.6g} {'row' if counts[least] == 1 else 'rows'}",
         Share(f"{100 * missing:.3g} %", missing) if missing else "none",
     ]
 

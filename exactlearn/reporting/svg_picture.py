@@ -110,7 +110,7 @@ def _box(drawing: Drawing, number: int, box: Box) -> str:
         if k == 0 or not shares:
             texts += _tspan(x + width / 2, middle, line, bold)
             continue
-        state, _, value = line.rpartition(" ")
+        state, _, value = line.rpartition(": ")
         texts += _tspan(x + INSIDE, middle, state, ' text-anchor="start"')
         texts += _tspan(x + width - INSIDE, middle, value, ' text-anchor="end"')
         bars += (

@@ -202,7 +202,7 @@ def test_the_orders_of_a_large_graph_have_fewer_starts(monkeypatch):
 
 def test_a_decision_graph_joins_states_and_leaves_out_the_impossible(graph):
     drawing = decision_graph_drawing(graph)
-    assert drawing.labels[0] == "a\nno 0.200\nyes 0.800"
+    assert drawing.labels[0] == "a\nno: 0.200\nyes: 0.800"
     assert dict(zip(drawing.arcs, drawing.arc_labels, strict=True)) == {
         (0, 1): "no",
         (0, 2): "yes",
@@ -220,7 +220,7 @@ def test_nodes_that_nothing_reaches_are_not_drawn():
         [np.array([[[0], [1]]]), np.zeros((2, 2, 0), int)],
     )
     drawing = decision_graph_drawing(graph)
-    assert drawing.labels == ("a\nno 0\nyes 1", "b\nno 0.600\nyes 0.400")
+    assert drawing.labels == ("a\nno: 0\nyes: 1", "b\nno: 0.600\nyes: 0.400")
     assert drawing.arcs == ((0, 1),)
 
 

@@ -95,10 +95,10 @@ def test_the_view_of_a_table_counts_by_weight():
     codes = np.array([[0], [1], [-1]])
     table = el.Dataset(codes, ("a",), (("no", "yes"),), weights=np.array([1.0, 3.0, 4.0]))
     said = "".join(ElementTree.fromstring(table._repr_html_()).itertext())
-    assert "no 0.25, yes 0.75" in said
+    assert "no: 25\N{NO-BREAK SPACE}%, yes: 75\N{NO-BREAK SPACE}%" in said
     assert "50 %" in said
     empty = replace(table, codes=codes[:0], weights=None)
-    assert "no 0, yes 0" in empty._repr_html_()
+    assert "no: 0\N{NO-BREAK SPACE}%, yes: 0\N{NO-BREAK SPACE}%" in empty._repr_html_()
 
 
 def test_long_tables_are_cut():

@@ -68,7 +68,7 @@ def folders(tmp_path_factory):
 def test_a_run_writes_its_page_with_every_section_it_has(folders):
     text = (folders / "run" / "report.html").read_text(encoding="utf-8")
     assert outline(text).titles == [
-        *("Summary", "Data", "Network", "Completed cells", "Decision graph", "Refinement"),
+        *("Network", "Summary", "Data", "Completed cells", "Decision graph", "Refinement"),
         *("Step 1: query", "Search", "How it was made"),
     ]
     record = json.loads((folders / "run" / "result.json").read_text())
@@ -121,6 +121,34 @@ def test_strengths_of_a_bootstrap_are_widths(tmp_path):
                 assert f"<title>{p} → {v}, strength {share:.2f}" in text
 
 
+def test_the_averaged_network_is_drawn_with_strengths_as_widths(tmp_path):
+    run("solve", "asia-mnar-complete", "--bootstrap", 5, "-o", tmp_path / "strengths")
+    bootstrap = json.loads((tmp_path / "strengths" / "result.json").read_text())["bootstrap"]
+    run("report", tmp_path / "strengths")
+    text = (tmp_path / "strengths" / "report.html").read_text(encoding="utf-8")
+    picture = text[text.index('id="averaged-network"') :]
+    edges = {
+        frozenset((arc["parent"], arc["child"])): arc["edge_strength"] for arc in bootstrap["arcs"]
+    }
+    arcs = [(p, v) for v, family in bootstrap["averaged"].items() for p in family]
+    assert len(arcs) > 0
+    for arc in arcs:
+        title = f"<title>{' → '.join(arc)}, strength {edges[frozenset(arc)]:.2f}"
+        assert title in picture
+    assert picture.count('class="arc"') == len(arcs)
+    assert "Width: share of bootstrap samples with the edge." in picture
+
+
+def test_states_that_are_numbers_do_not_look_like_proportions():
+    data = Dataset(np.array([[0, 1], [1, 1], [1, 0], [1, 1]]), ("a", "b"), (("0", "1"),) * 2)
+    network = el.fit_complete(data, [(), (0,)])
+    text = page(PageContent("numbers", {}, data, network, el.compile_network(network)))
+    assert "0: 25\N{NO-BREAK SPACE}%, 1: 75\N{NO-BREAK SPACE}%" in text
+    assert "0: 1 row<" in text
+    assert ">0: 0.278</tspan>" in text  # (1 + 1 / 4) / 4.5, by the pseudo-counts
+    assert '<td class="given">1</td>' in text
+
+
 def test_a_posterior_is_drawn_in_the_network_that_was_asked(tmp_path):
     (tmp_path / "own.json").write_text(run("query", "asia", "--evidence", "smoke=yes", "--json"))
     text = Path(run_json("report", tmp_path / "own.json")["page"]).read_text(encoding="utf-8")
@@ -144,7 +172,7 @@ def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
     reversible = json.loads((folders / "run" / "result.json").read_text())["reversible"]
     assert len(reversible) > 0
     assert network.count('stroke-dasharray="5 3"') == len(reversible)
-    assert found["own.json"][:3] == ["Summary", "Data", "Network"]
+    assert found["own.json"][:3] == ["Network", "Summary", "Data"]
 
 
 COMMANDS = {
@@ -197,7 +225,7 @@ def test_a_learned_network_has_a_page(tmp_path):
     data = Dataset(np.array([[0, 0], [1, 1], [1, -1], [0, 0]]), ("a", "b"), (("no", "yes"),) * 2)
     el.report(el.learn(data), tmp_path / "page.html")
     titles = outline((tmp_path / "page.html").read_text(encoding="utf-8")).titles
-    assert titles[:3] == ["Summary", "Data", "Network"]
+    assert titles[:3] == ["Network", "Summary", "Data"]
 
 
 def evil_content():
@@ -373,8 +401,7 @@ def test_the_keyboard_reaches_sections_and_boxes(opened, folders):
     view = opened(the_run(folders))
     view.keyboard.press("Tab")
     assert view.evaluate("document.activeElement.className") == "skip"
-    for _ in range(3):
-        view.keyboard.press("Tab")
+    view.keyboard.press("Tab")
     assert view.evaluate("document.activeElement.textContent") == "Network"
     view.keyboard.press("Enter")
     view.wait_for_url("**#network")
@@ -383,6 +410,36 @@ def test_the_keyboard_reaches_sections_and_boxes(opened, folders):
         if view.evaluate("document.activeElement.matches('#network .box')"):
             break
     assert view.locator("#network .panel").is_visible()
+    name = "document.activeElement.querySelector('tspan').textContent"
+    seen = {view.evaluate(name)}
+    for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown"):
+        view.keyboard.press(key)
+        seen.add(view.evaluate(name))
+    assert len(seen) >= 4
+    view.keyboard.press("Tab")  # all boxes are one stop
+    assert not view.evaluate("document.activeElement.matches('#network .canvas, #network .box')")
+    view.keyboard.press("Shift+Tab")
+    assert view.evaluate("document.activeElement.matches('#network .box')")
+
+
+def test_the_arcs_of_a_focused_box_are_as_wide_as_before(opened, folders):
+    view = opened((folders / "solve" / "report.html").read_text(encoding="utf-8"))
+    width = "all => all.map(one => parseFloat(getComputedStyle(one).strokeWidth))"
+    arcs = view.locator("#network .arc path")
+    before = arcs.evaluate_all(width)
+    assert max(before) > 3
+    for box in view.locator("#network .box").all():
+        box.focus()
+        assert arcs.evaluate_all(width) == before
+
+
+def test_a_table_of_more_than_15_rows_scrolls_visibly(opened, folders):
+    view = opened(the_run(folders))
+    table = view.locator("#completed-cells .wide")
+    cut = "t => [t.scrollHeight > t.clientHeight + 100, t.clientHeight < innerHeight / 1.5]"
+    assert table.evaluate(cut) == [True, True]
+    assert "linear-gradient" in table.evaluate("t => getComputedStyle(t).backgroundImage")
+    assert view.get_by_text("30 rows: the table scrolls.").is_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
