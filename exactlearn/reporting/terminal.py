@@ -1,24 +1,49 @@
-"""Descriptions of records on a terminal."""
+"""Descriptions of records on a terminal.
 
+A table that is wider than the terminal loses the columns that are the same in all rows to a line
+above it, and its cells wrap between words. Where not even the longest words stand side by side,
+rows and columns change places, or else the columns are printed in groups, one below the other.
+"""
+
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
 from exactlearn.errors import printable
-from exactlearn.reporting.description import Section, describe
+from exactlearn.reporting.description import Section, Table, describe
+
+PADDING = 2
+"""Blanks between two columns."""
+
+MIN_WIDTH, MAX_WIDTH = 20, 100_000
+"""Fewest letters of a line that tables are fitted into, and the most in a file or a pipe."""
 
 
 def show(record: Mapping[str, Any]) -> None:
-    """Print what a record tells on standard output; plain when that is no terminal."""
-    width = None if sys.stdout.isatty() else 160
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    """Print the description of a record on standard output.
+
+    Lines are as long as the terminal, or the environment variable ``COLUMNS``, allows. Without
+    both, as in a pipe, each row of a table is one line.
+    """
+    is_narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    console = Console(
+        file=sys.stdout,
+        width=None if is_narrow else MAX_WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    console.width = max(MIN_WIDTH, console.width)
     is_first = True
     for section in describe(record):
-        parts = list(_parts(section))
+        parts = list(_parts(section, console.width))
         if not parts:
             continue
         if section.title and not is_first:
@@ -28,26 +53,119 @@ def show(record: Mapping[str, Any]) -> None:
         is_first = False
 
 
-def _parts(section: Section) -> Iterable[RenderableType]:
+def _parts(section: Section, width: int) -> Iterator[RenderableType]:
     if section.facts:
-        grid = Grid.grid(padding=(0, 2))
-        for name, text in section.facts.items():
-            grid.add_row(printable(name), printable(text))
-        yield grid
+        facts = _escaped(Table(head=("", ""), rows=list(section.facts.items())))
+        yield _grid(facts, _widths(facts, width) or (), has_head=False)
     yield from map(printable, section.texts)
     for table in section.tables:
-        yield _grid(table.head, table.rows, table.right)
+        yield from _fitted(_escaped(table), width)
         if table.left_out:
             yield f"... and {table.left_out:,} more rows; -o or --json has all"
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str]) -> Grid:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in head:
-        # a name that is cut may stand for two
-        grid.add_column(
-            printable(column), justify="right" if column in right else "left", overflow="fold"
-        )
-    for row in rows:
-        grid.add_row(*map(printable, row))
+def _escaped(table: Table) -> Table:
+    return replace(
+        table,
+        head=list(map(printable, table.head)),
+        rows=[list(map(printable, row)) for row in table.rows],
+        right=frozenset(map(printable, table.right)),
+    )
+
+
+def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
+    """Yield the lines and tables that show a table in a terminal."""
+    # Repeated values leave first: each column that is left needs fewer lines.
+    if sum(_natural_widths(table)) + PADDING * (len(table.head) - 1) > width:
+        repeated = [] if table.left_out else _repeated_columns(table)
+        if repeated:
+            values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
+            yield f"In all rows: {values}."
+            table = _with_columns(table, [k for k in range(len(table.head)) if k not in repeated])
+    widths = _widths(table, width)
+    if widths is None:
+        turned = _turned(table)
+        widths = _widths(turned, width)
+        table = table if widths is None else turned
+    if widths is not None:
+        yield _grid(table, widths)
+        return
+    for group in _groups(table, width):
+        yield _grid(group, _widths(group, width) or ())
+
+
+def _natural_widths(table: Table) -> list[int]:
+    columns = zip(table.head, *table.rows, strict=True)
+    return [max(map(cell_len, column)) for column in columns]
+
+
+def _widths(table: Table, width: int) -> list[int] | None:
+    """Return the widths of the columns, or None where their longest words are wider in all.
+
+    Wide columns become narrower first. A word is broken where it is longer than half a line.
+    """
+    available = width - PADDING * (len(table.head) - 1)
+    natural = _natural_widths(table)
+    if sum(natural) <= available:
+        return natural
+    words = (" ".join(column).split() for column in zip(table.head, *table.rows, strict=True))
+    longest = [min(available // 2, max(map(cell_len, column), default=1)) for column in words]
+    for limit in range(min(available, max(natural)), 0, -1):
+        widths = [
+            max(minimum, min(own, limit)) for minimum, own in zip(longest, natural, strict=True)
+        ]
+        if sum(widths) <= available:
+            return widths
+    return None
+
+
+def _repeated_columns(table: Table) -> list[int]:
+    """Return the columns with the same text in each of several rows, unless these are all."""
+    columns = list(zip(*table.rows, strict=True))
+    repeated = [k for k, column in enumerate(columns) if len(set(column)) == 1 < len(column)]
+    return repeated if len(repeated) < len(columns) else []
+
+
+def _with_columns(table: Table, columns: Sequence[int]) -> Table:
+    return replace(
+        table,
+        head=[table.head[k] for k in columns],
+        rows=[[row[k] for k in columns] for row in table.rows],
+    )
+
+
+def _turned(table: Table) -> Table:
+    """Return the table with a row for each column, headed by the first column or by numbers."""
+    rows = list(zip(table.head, *table.rows, strict=True))
+    is_key = len({row[0] for row in table.rows}) == len(table.rows)
+    numbers = map(str, range(1, len(table.rows) + 1))
+    head = rows.pop(0) if is_key else ("", *numbers)
+    return Table(head=head, rows=rows)
+
+
+def _groups(table: Table, width: int) -> Iterator[Table]:
+    """Yield the table in groups of columns that fit, each with the first column."""
+    columns = [0]
+    for column in range(1, len(table.head)):
+        if len(columns) > 1 and _widths(_with_columns(table, [*columns, column]), width) is None:
+            yield _with_columns(table, columns)
+            columns = [0]
+        columns.append(column)
+    yield _with_columns(table, columns)
+
+
+def _grid(table: Table, widths: Sequence[int], has_head: bool = True) -> Grid:
+    grid = Grid(
+        box=None,
+        pad_edge=False,
+        padding=(0, PADDING, 0, 0),
+        header_style="bold",
+        show_header=has_head,
+    )
+    for name, width in zip(table.head, widths, strict=True):
+        # a word that is cut, not broken, may stand for two
+        justify: Any = "right" if name in table.right else "left"
+        grid.add_column(name, justify=justify, width=width, overflow="fold")
+    for row in table.rows:
+        grid.add_row(*row)
     return grid
