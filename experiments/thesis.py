@@ -42,6 +42,9 @@ from experiments.sources import THESIS, Split, network, thesis_split
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
 """Of logical relations and other known models."""
 
+SIGNIFICANCE = 0.05
+"""Of the tests of independence that grow a forest beside those of networks and the chain."""
+
 PSEUDO_COUNTS = tuple(np.geomspace(1e-3, 30.0, 20).tolist())
 """Among which cross-validation chooses."""
 
@@ -72,7 +75,9 @@ def logic(*, method: str, seed: int, data: str, table: str) -> dict[str, Any]:
     if method == "given forest":
         graph = learn_on_forest(split.train, truth.forest).graph
         return judged(smoothed(graph, split.train, seed), split)
-    return judged(learn_direct(split.train, seed=seed).models[0].graph, split)
+    significance = SIGNIFICANCE if method == "with tests" else None
+    graph = learn_direct(split.train, significance=significance, seed=seed).models[0].graph
+    return judged(graph, split)
 
 
 def judged(model: Any, split: Split) -> dict[str, Any]:

@@ -142,7 +142,7 @@ NUMBERS: dict[str, NumberKind] = {
     **dict(_all_of("iterations queries rows seed steps", SIZE)),
     **dict(_all_of("bins folds", whole_number(2))),
     "time_limit": SECONDS,
-    **dict(_all_of("greediness size_weight", FRACTION)),
+    **dict(_all_of("greediness significance size_weight", FRACTION)),
     **dict(_all_of("gap merge_budget scoring_time tolerance", real_number(0, MAX_FINITE))),
     "ess": POSITIVE.or_word("auto"),
     "factor": real_number(1, MAX_FINITE),

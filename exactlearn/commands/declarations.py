@@ -560,6 +560,8 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     parameters
         How structural EM estimates the parameters of each structure: by EM, or from available
         cases, the rows known to reach a node, or complete ones, without missing cells.
+    significance
+        Level of the tests of independence by which the direct search grows one more forest.
     smoothing
         Pseudo-count of every parameter.  [default: by cross-validation, for hybrid among
         parameters shrunk to those of the network as well; 1 with missing cells]
@@ -578,6 +580,7 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weight: float | None = option(None, least=0, most=1)
     parameters: Literal["em", "available", "complete"] = option("em", only="method=em")
+    significance: float | None = option(None, least=0, most=1, only="method=direct")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
     time_limit: float | None = option(None, least=0)
 

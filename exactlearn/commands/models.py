@@ -151,7 +151,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             network=network,
             size_weights=None if options.size_weight is None else [options.size_weight],
             on_model=on_model,
-            **options.chosen("method parameters smoothing seed"),
+            **options.chosen("method parameters significance smoothing seed"),
         )
     answer = record(found.models[-1].size_weight, found.graph, found.finished)
     status = "done" if found.finished else control.status

@@ -83,6 +83,13 @@ def test_cases_take_the_place_of_em(tables, tmp_path, parameters):
             el.learn_pdg(data, method=method, parameters=parameters)
 
 
+def test_a_forest_is_grown_by_tests_of_independence(tables):
+    words = ("learn-pdg", tables / "full.csv", "--significance", 0.05)
+    assert run_json(*words, "--method", "direct")["effective_size"] == 14
+    assert "--significance is for --method direct" in fails(*words)
+    assert "2.0 is not in the range 0<=x<=1" in fails(*words[:-1], 2, "--method", "direct")
+
+
 def test_without_complete_rows_the_other_estimators_are_named(tmp_path):
     (tmp_path / "holes.csv").write_text("a,b,c\n0,1,?\n1,?,0\n?,0,1\n")
     words = (tmp_path / "holes.csv", "--method", "em", "--parameters", "complete")

@@ -46,6 +46,7 @@ def learn_pdg(
     size_weights: Sequence[float] | None = None,
     size: Size = "effective",
     parameters: Estimator = "em",
+    significance: float | None = None,
     smoothing: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -73,6 +74,9 @@ def learn_pdg(
         With ``em``, how the parameters of each structure are estimated: by ``em``, or from
         ``available`` or ``complete`` cases
         (:func:`~exactlearn.pdg.learn.structural_em.structural_em_graph`).
+    significance
+        With ``direct``, the level of the tests of independence by which one more forest is grown
+        (:func:`~exactlearn.pdg.learn.direct.learn_direct`).
     smoothing
         Pseudo-count of every parameter; left out, chosen by cross-validation, by ``hybrid`` among
         parameters shrunk to those of the network as well; 1 with missing cells.
@@ -111,6 +115,11 @@ def learn_pdg(
             f"parameters {parameters!r}: method {method!r} has no EM that available or complete"
             f" cases could replace; choose {as_written('method', 'em')}"
         )
+    if method != "direct" and significance is not None:
+        raise OptionError(
+            f"significance {significance}: method {method!r} grows no forests by tests; choose"
+            f" {as_written('method', 'direct')}"
+        )
     if network is not None:
         dataset = aligned_table(dataset, network)
     smooth = 1.0 if smoothing is None else smoothing
@@ -126,7 +135,8 @@ def learn_pdg(
             structural_em_graph(dataset, size_weight=weight, iterations=0, **em)
         if method == "hybrid":
             return _from_networks(dataset, network, options)
-        return learn_direct(dataset, size=size, start=_start(network, seed), **options)
+        start = _start(network, seed)
+        return learn_direct(dataset, size=size, start=start, significance=significance, **options)
 
 
 def _by_structural_em(

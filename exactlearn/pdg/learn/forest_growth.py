@@ -1,0 +1,145 @@
+"""Forests of variables grown by tests of independence (THESIS, Algorithms 4.11 and 4.12).
+
+Dependent variables are connected; each connected component becomes a tree, whose root is drawn. A
+tree grows by levels: the variables that wait below a leaf X are tested again, given the node of X
+that a row reaches and its state of X, in a decision graph learned over the variables placed so far;
+and each component becomes a branch below X. The statistic of a pair is Pearson's, summed over the
+parts B of the rows (4.51), with the counts expected under independence (4.52, as corrected)
+
+    E[N_hl] = N_h+ N_+l / N.
+
+Independence of logical relations such as parity, or of neighbours as in Logic3, shows in no pair:
+there every variable becomes a tree of its own.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from scipy.special import chdtrc
+
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.learn.edge_counts import StructureScore
+from exactlearn.pdg.learn.structure_search import best_improved, first_structures
+
+MIN_ROWS_PER_PARAMETER = 5
+"""Rows per degree of freedom below which a pair counts as independent, untested (THESIS, 4.5.1)."""
+
+
+def grown_forest(
+    rows: Dataset,
+    significance: float,
+    score: StructureScore,
+    rng: np.random.Generator,
+    control: SearchControl = UNLIMITED,
+) -> NDArray[np.int32]:
+    """Return a forest grown by tests of independence, as the parent of each variable.
+
+    Parameters
+    ----------
+    rows
+        Complete rows, possibly weighted.
+    significance
+        Level of the tests: a higher one gives fewer and deeper trees.
+    score
+        S(lambda) of the graphs over the variables placed so far.
+    rng
+        Draws the root of each component.
+    control
+        Once it is over, the variables that wait become roots.
+    """
+    forest = np.full(rows.n_variables, -1, np.int32)
+    waiting: dict[int, list[int]] = {}  # below each variable placed so far
+
+    def branch(parent: int, variables: list[int], parts: NDArray[np.int64]) -> None:
+        """Place the root of each component below a variable, or as the root of a tree."""
+        for component in dependent_components(rows, variables, parts, significance, control):
+            root = component.pop(int(rng.integers(len(component))))
+            forest[root] = parent
+            waiting[root] = component
+
+    branch(-1, list(range(rows.n_variables)), np.zeros(rows.n_rows, np.int64))
+    while any(waiting.values()) and not control.is_over:
+        placed = list(waiting)
+        reached = _reached_nodes(rows, placed, forest, score, control)
+        for leaf, nodes in zip(placed, reached, strict=True):
+            variables = waiting[leaf]
+            waiting[leaf] = []
+            branch(leaf, variables, nodes * len(rows.states[leaf]) + rows.codes[:, leaf])
+    return forest
+
+
+def _reached_nodes(
+    rows: Dataset,
+    placed: list[int],
+    forest: NDArray[np.int32],
+    score: StructureScore,
+    control: SearchControl,
+) -> NDArray[np.int64]:
+    """Return the node of each placed variable that each row reaches, shape (placed, rows)."""
+    place = np.full(rows.n_variables + 1, -1, np.int32)  # the last one is for the parent -1
+    place[placed] = np.arange(len(placed))
+    names = tuple(rows.names[v] for v in placed)
+    states = tuple(rows.states[v] for v in placed)
+    table = Dataset(rows.codes[:, placed], names, states, rows.weights)
+    partial_forest = place[forest[placed]]
+    structures = first_structures(table, partial_forest)
+    populated = best_improved(table, partial_forest, score, structures, control)
+    return populated.reached.astype(np.int64)
+
+
+def dependent_components(
+    rows: Dataset,
+    variables: list[int],
+    parts: NDArray[np.int64],
+    significance: float,
+    control: SearchControl = UNLIMITED,
+) -> list[list[int]]:
+    """Return the connected components of some variables, joined where a pair tests as dependent.
+
+    Parameters
+    ----------
+    parts
+        The part of each row, given which pairs are tested, shape (rows,).
+    """
+    part_of_row = np.unique(parts, return_inverse=True)[1]
+    dependent = np.zeros((len(variables), len(variables)), np.bool_)
+    for i, j in combinations(range(len(variables)), 2):
+        if control.is_over:
+            break
+        pair = [variables[i], variables[j]]
+        shape = (int(part_of_row.max()) + 1, *rows.cardinalities[pair].tolist())
+        cells = np.ravel_multi_index((part_of_row, *rows.codes[:, pair].T), shape)
+        counts = np.bincount(cells, rows.row_weights, np.prod(shape)).reshape(shape)
+        dependent[i, j] = are_dependent(counts, significance)
+    components: dict[int, list[int]] = {}
+    labels = connected_components(dependent, directed=False)[1]
+    for variable, label in zip(variables, labels.tolist(), strict=True):
+        components.setdefault(label, []).append(variable)
+    return list(components.values())
+
+
+def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
+    """Return whether two variables test as dependent within the parts of the rows.
+
+    Parameters
+    ----------
+    counts
+        Weight of the rows of each part with each pair of states, shape (parts, states, states).
+    significance
+        Largest probability of such a statistic under independence at which they are dependent.
+    """
+    n_parts, r, s = counts.shape
+    freedom = n_parts * (r - 1) * (s - 1)
+    if counts.sum() < MIN_ROWS_PER_PARAMETER * freedom:
+        return False
+    products = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
+    total = counts.sum(axis=(1, 2), keepdims=True)
+    expected = np.divide(products, total, out=np.zeros_like(products), where=total > 0)
+    squares = (counts - expected) ** 2
+    terms = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+    # one degree of freedom less for each cell without rows
+    freedom = max(freedom - int(np.count_nonzero(counts == 0)), 1)
+    return bool(chdtrc(freedom, terms.sum()) <= significance)
