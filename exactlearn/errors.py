@@ -162,8 +162,25 @@ _WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar("written", default=
 """How a parameter is written where messages are read."""
 
 
+HOMES = {
+    **dict.fromkeys(
+        ("discretise", "drop", "missing", "states", "tidy"), "Dataset.from_frame(frame, {})"
+    ),
+    **dict.fromkeys(("arities", "decimal", "header", "separator"), "read_dataset(path, {})"),
+    "ess": "learn(table, {})",
+    "size_weight": "PenalisedLikelihood({})",
+}
+"""The calls that take a parameter which not every function has that may advise it."""
+
+_TAKEN: ContextVar[frozenset[str] | None] = ContextVar("taken", default=None)
+"""The parameters of the public function that was called from outside of the package."""
+
+
 def as_written(parameter: str, value: Any = None) -> str:
-    """Return a parameter and its value as a message names them: the command line has options.
+    """Return a parameter and its value as a message advises them.
+
+    The command line has options. In Python, a parameter that the called function lacks is written
+    with a call that takes it (:data:`HOMES`).
 
     Parameters
     ----------
@@ -171,8 +188,41 @@ def as_written(parameter: str, value: Any = None) -> str:
         The name of the parameter of public functions.
     value
         What to pass; ``None`` names the parameter alone.
+
+    Examples
+    --------
+    >>> with parameters_taken({"drop"}):
+    ...     as_written("drop", ["id"]), as_written("tidy", True)
+    ("drop=['id']", 'Dataset.from_frame(frame, tidy=True)')
     """
-    return _WRITTEN.get()(parameter, value)
+    write = _WRITTEN.get()
+    taken = _TAKEN.get()
+    is_taken = taken is None or parameter in taken
+    if is_taken or write is not as_keyword or parameter not in HOMES:
+        return write(parameter, value)
+    keyword = f"{parameter}=..." if value is None else as_keyword(parameter, value)
+    return HOMES[parameter].format(keyword)
+
+
+def name_written(parameter: str) -> str:
+    """Return the name of a parameter that was given, as it is written where messages are read."""
+    return _WRITTEN.get()(parameter, None)
+
+
+@contextmanager
+def parameters_taken(names: Iterable[str]) -> Iterator[None]:
+    """Let messages that are made in the block know the parameters of the function that runs it.
+
+    Those of a function that is called inside of another one do not count.
+    """
+    if _TAKEN.get() is not None:
+        yield
+        return
+    token = _TAKEN.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _TAKEN.reset(token)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SETTING
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
-from exactlearn.errors import SolverError
+from exactlearn.errors import SolverError, as_written
 
 from .acyclicity import Acyclicity
 from .clusters import Counted, Support
@@ -234,7 +234,8 @@ class Master:
         raise SolverError(
             f"SCIP stopped with the status {status!r} on a component of "
             f"{self.component.n_variables} variables and {self.component.n_candidates} "
-            "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
+            f"candidates; expected an optimum or a limit: use {as_written('solver', 'dynamic')} if "
+            "it is small"
         )
 
     def _take_bound(self) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import TooLargeError, as_written
 
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
@@ -32,7 +32,7 @@ def refuse_if_too_large(component: Component) -> None:
         raise TooLargeError(
             f"dynamic programming would visit 2^{component.n_variables} subsets of "
             f"{component.n_variables} variables that may form cycles with each other; its limit is "
-            f"{LIMIT} variables: use solver='scip'"
+            f"{LIMIT} variables: use {as_written('solver', 'scip')}"
         )
 
 

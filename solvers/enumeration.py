@@ -23,7 +23,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.tolerance import TOLERANCE, rounding
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, as_written
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, v_structures
 
@@ -177,7 +177,7 @@ def _check(k: int | None, factor: float | None, solver: str) -> None:
     if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
         raise OptionError(
             f"the best networks cannot be distinguished from others by {solver!r}, which proves "
-            "nothing but a bound: use solver='auto'"
+            f"nothing but a bound: use {as_written('solver', 'auto')}"
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import available_memory
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import TooLargeError, as_written
 
 from . import order_graph_search as search
 from .component_solver import ComponentControl, Outcome, Selection
@@ -62,7 +62,7 @@ def solve_component(
     if component.n_variables > WORD:
         raise TooLargeError(
             f"the order graph takes at most {WORD} variables that may form cycles with each other, "
-            f"and here are {component.n_variables}: use solver='scip'"
+            f"and here are {component.n_variables}: use {as_written('solver', 'scip')}"
         )
     return _Sweeps(component, control).run()
 

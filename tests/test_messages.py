@@ -1,5 +1,8 @@
 """Messages of the library name parameters in Python, and options on the command line."""
 
+import re
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ from click.testing import CliRunner
 
 import exactlearn as el
 from exactlearn.__main__ import main
-from exactlearn.errors import as_written, parameters_written
+from exactlearn.errors import HOMES, as_written, parameters_written
 
 ROWS = 60
 COLUMNS = {
@@ -104,3 +107,88 @@ def test_a_message_about_thousands_of_columns_is_cut(tmp_path, tidy):
     done = CliRunner().invoke(main, ["solve", str(path), *["--tidy"] * tidy])
     assert done.exit_code == (0 if tidy else 2)
     assert 5_000 < len(done.stderr) < 11_000
+
+
+TABLES = {
+    "constant": {"place": ["Ghent"] * ROWS},
+    "empty": {"empty": [None] * ROWS},
+    "numbers": {"height": list(np.arange(ROWS) / 7)},
+    "text among numbers": {"code": [*range(ROWS - 1), "none"]},
+    "names": {"who": [f"person {k}" for k in range(ROWS)]},
+    "texts for missing": {"known": ["a", "NaN"] * (ROWS // 2)},
+}
+"""Columns that are refused in a frame."""
+
+
+def takers():
+    """Yield what takes a frame, as functions of it, with what it may be told."""
+    functions = {
+        "learn": (el.learn, ()),
+        "augment": (el.augment, ("bdeu",)),
+        "best_solutions": (el.best_solutions, ("bdeu", 2)),
+        "bootstrap": (el.bootstrap, (2,)),
+        "candidate_parent_sets": (el.candidate_parent_sets, ("bdeu",)),
+        "choose_ess": (el.choose_ess, ()),
+        "cross_validate": (el.cross_validate, (["independent"], 2)),
+        "equivalence_search": (el.equivalence_search, ("bdeu",)),
+        "fit_complete": (el.fit_complete, ([(), ()],)),
+        "fit_em": (el.fit_em, ([(), ()],)),
+        "from_frame": (el.Dataset.from_frame, ()),
+        "impute": (el.impute, ()),
+        "learn_naive_bayes": (el.learn_naive_bayes, ()),
+        "learn_pdg": (el.learn_pdg, ()),
+        "learned_counts": (el.learned_counts, ()),
+        "score_family": (el.score_family, (0, [], "bdeu")),
+        "structural_em": (el.structural_em, ("bdeu",)),
+    }
+    for name, (function, more) in functions.items():
+        yield pytest.param(function, function, more, id=name)
+    yield pytest.param(el.Imputer().fit, el.Imputer, (), id="Imputer")
+
+
+ADVICE = re.compile(
+    r"(?:([A-Za-z_][\w.]*)\((?:frame|table|path), |\()?"  # the function that takes it, if named
+    r"\b([a-z_]+)=(?=[\[{'\"TF.\d])"
+)
+"""An argument that a message advises, with the function that takes it where it names one."""
+
+
+def advised(message, function):
+    """Yield each function and parameter that a message of a function advises."""
+    for owner, parameter in ADVICE.findall(message):
+        target = function
+        for part in owner.split(".") if owner else ():
+            target = getattr(el if target is function else target, part)
+        yield target, parameter
+
+
+@pytest.mark.parametrize("columns", TABLES)
+@pytest.mark.parametrize(("call", "function", "more"), list(takers()))
+def test_an_option_that_a_message_names_exists_in_what_raised_it(call, function, more, columns):
+    frame = pd.DataFrame({"smoke": ["no", "yes"] * (ROWS // 2), **TABLES[columns]})
+    with pytest.raises(el.ExactlearnError) as caught:
+        call(frame, *more)
+    options = list(advised(str(caught.value), function))
+    assert options
+    for target, parameter in options:
+        assert parameter in signature(target).parameters, str(caught.value)
+        # That of learn is the estimator of the counts, and not the symbol of a missing cell.
+        assert (target, parameter) != (el.learn, "missing"), str(caught.value)
+
+
+def test_every_call_that_a_message_advises_takes_the_parameter():
+    for parameter, home in HOMES.items():
+        target = el
+        for part in home.partition("(")[0].split("."):
+            target = getattr(target, part)
+        assert parameter in signature(target).parameters
+
+
+def test_what_is_advised_of_a_frame_works_where_it_is_advised():
+    frame = pd.DataFrame({"smoke": ["no", "yes"] * 10, "cough": ["no"] * 20})
+    learned = el.learn(frame, states={"cough": ["no", "yes"]})
+    assert learned.names == ("smoke", "cough")
+    with pytest.warns(el.errors.ColumnWarning):
+        assert el.cross_validate(frame, ["independent"], 2, tidy=True).best == "independent"
+    with pytest.warns(el.errors.ColumnWarning):
+        assert el.impute(frame.replace("yes", None).assign(a=["x", "y"] * 10), tidy=True)

@@ -189,7 +189,7 @@ def test_unseen_states_are_refused_or_count_as_missing(kind):
         with pytest.warns(StateWarning, match=r"count as missing: column 'b': '2' \(10\)$"):
             found = ask(coded, unseen="missing")
         np.testing.assert_allclose(found[:10], ask(missing)[:10])
-    with pytest.raises(el.ExactlearnError, match="no unseen 'drop'"):
+    with pytest.raises(el.ExactlearnError, match="unseen: found 'drop'"):
         el.query_rows(model, strange, "a", unseen="drop")
 
 

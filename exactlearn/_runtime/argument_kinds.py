@@ -9,7 +9,7 @@ from functools import partial
 from numbers import Integral
 from typing import Any
 
-from exactlearn.errors import ArgumentError, OptionError, as_written, did_you_mean
+from exactlearn.errors import ArgumentError, OptionError, did_you_mean, name_written
 
 PlainCheck = Callable[[Any, str], Any]
 """Returns an argument, given the name of its parameter, as the function wants it."""
@@ -56,7 +56,7 @@ def refusal(name: str, expected: str, value: object, instead: str = "") -> Argum
     elif isinstance(value, str | int | float):
         found = f"{str(value)[:40]!r}, of type {kind}"
     advice = f"; {instead}" if instead else ""
-    place = f"argument {as_written(name)!r}"
+    place = f"argument {name_written(name)!r}"
     return ArgumentError(f"{place}: expected {expected}, found {found}{advice}")
 
 
@@ -132,7 +132,9 @@ def one_of(choices: Collection[str]) -> PlainCheck:
         if not isinstance(value, str):
             raise refusal(name, f"one of {', '.join(map(repr, choices))}", value)
         if value not in choices:
-            raise OptionError(f"there is no {name} {value!r}{did_you_mean(value, choices)}")
+            raise OptionError(
+                f"{name_written(name)}: found {value!r}{did_you_mean(value, choices)}"
+            )
         return value
 
     return check

@@ -38,7 +38,7 @@ from exactlearn._runtime.variable_arguments import (
     parents_by_index,
     variable_index,
 )
-from exactlearn.errors import ArgumentError, did_you_mean
+from exactlearn.errors import ArgumentError, did_you_mean, parameters_taken
 
 P = ParamSpec("P")
 
@@ -107,6 +107,7 @@ def checked_arguments(
         known = {**CHECKS, **special}
         mine = [(p, known[name]) for name, p in signature.parameters.items() if name in known]
         due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
+        taken = signature.parameters.keys() - special.keys()  # with the meaning that all give them
         keywords = [n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD]
 
         @wraps(function)
@@ -122,15 +123,16 @@ def checked_arguments(
                 return function(*args, **kwargs)  # which says better what is wrong
             bound.apply_defaults()
             given = bound.arguments
-            for name in keywords:  # the options of a function that is called inside
-                given[name] = {key: _checked(key, value) for key, value in given[name].items()}
-            for stage in range(3):
-                given |= {
-                    p.name: c.check(given[p.name], p.name, *c.context(given))
-                    for p, c in due
-                    if c.stage == stage and given[p.name] is not p.default
-                }
-            return function(*bound.args, **bound.kwargs)
+            with parameters_taken(taken):
+                for name in keywords:  # the options of a function that is called inside
+                    given[name] = {key: _checked(key, value) for key, value in given[name].items()}
+                for stage in range(3):
+                    given |= {
+                        p.name: c.check(given[p.name], p.name, *c.context(given))
+                        for p, c in due
+                        if c.stage == stage and given[p.name] is not p.default
+                    }
+                return function(*bound.args, **bound.kwargs)
 
         return call
 
@@ -244,6 +246,7 @@ CHECKS: dict[str, Check | PlainCheck] = {
     "states": as_states,
     "discretise": as_rules,
     "drop": as_labels,
+    "missing": as_names,
     "size_weights": all_of(NUMBERS["size_weight"]),
     **dict.fromkeys(_NAMES.split(), named(names_of)),
     **dict.fromkeys(_TEXTS.split(), as_text),

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from exactlearn._runtime.argument_kinds import refusal
-from exactlearn.errors import OptionError, as_written
+from exactlearn.errors import OptionError, name_written
 
 MAX_WHOLE = 2**63 - 1
 """Largest whole number: that of the kernels."""
@@ -88,7 +88,7 @@ class NumberKind:
             raise refusal(name, self.expected, value)
         number = _plain(value)
         if fault := self.fault(number):
-            raise OptionError(f"argument {as_written(name)!r}: {fault}")
+            raise OptionError(f"argument {name_written(name)!r}: {fault}")
         return int(number) if self.is_whole else number
 
     def fault(self, number: float) -> str:

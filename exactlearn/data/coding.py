@@ -27,7 +27,7 @@ from exactlearn.data.codes import (
 )
 from exactlearn.data.labels import codes_beside_numbers, equal_to_any, ordered, warn_of_synonyms
 from exactlearn.data.unseen import Unseen, cure_of_unseen, report_unseen
-from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
+from exactlearn.errors import DataError, OptionError, as_written, did_you_mean, name_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -248,7 +248,7 @@ def by_name(options: Mapping[Any, T], option: str, names: Sequence[str]) -> dict
     OptionError
         When there is no such column.
     """
-    what = f"{as_written(option)}{' (or the model)' if option == 'states' else ''}"
+    what = f"{name_written(option)}{' (or the model)' if option == 'states' else ''}"
     return {
         key if key == "*" else names[variable_index(key, what, names)]: own
         for key, own in options.items()

@@ -146,9 +146,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         vars(self).update(checked)
 
     @classmethod
-    @arguments.checked_arguments(
-        frame=_as_frame, missing=argument_kinds.as_names, names=argument_kinds.as_names
-    )
+    @arguments.checked_arguments(frame=_as_frame, names=argument_kinds.as_names)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -529,7 +527,7 @@ def as_dataset(
     if isinstance(table, Dataset):
         return table
     if model is None:
-        return _coded(table, name, CodingOptions(tidy=bool(tidy)), "=")
+        return coded_table(frame_rows(table), CodingOptions(tidy=bool(tidy)))
     columns = column_names(table)
     states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
     if not states:
@@ -585,14 +583,16 @@ of: type checkers accept what the function does, and take it inside for a :class
 """
 
 
-def usable_columns(value: Any, tidy: bool, discretise: Any, drop: Any) -> tuple[Dataset, list[str]]:
+def usable_columns(
+    value: Any, tidy: bool, discretise: Any, drop: Any, states: Any = None
+) -> tuple[Dataset, list[str]]:
     """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 
     Parameters
     ----------
     value
         The argument ``data``.
-    tidy, discretise, drop
+    tidy, discretise, drop, states
         As for :meth:`Dataset.from_frame`, for a frame or an array.
 
     Raises
@@ -610,13 +610,13 @@ def usable_columns(value: Any, tidy: bool, discretise: Any, drop: Any) -> tuple[
     """
     table = _table_of(value, "data")
     if not isinstance(table, Dataset):
-        options = CodingOptions(discretise=discretise, tidy=tidy)
-        dataset = _coded(table, "data", options, "(missing=", drop)
+        options = CodingOptions(states, discretise=discretise, tidy=tidy)
+        dataset = coded_table(frame_rows(table, drop), options)
         columns = column_names(table)
-    elif tidy or discretise or drop:
+    elif tidy or discretise or drop or states:
         raise OptionError(
-            "tidy, discretise, drop are for a frame or an array: let read_dataset, read_blocks "
-            "or Dataset.from_frame code the table so"
+            "states, tidy, discretise, drop are for a frame or an array: let read_dataset, "
+            "read_blocks or Dataset.from_frame code the table so"
         )
     else:
         dataset, columns = table, [*table.names]
@@ -634,19 +634,6 @@ def _table_of(value: Any, name: str) -> Any:
     table = value.merged() if hasattr(value, "merged") else value
     expected = "a Dataset, a pandas DataFrame, an array, or what read_blocks returns"
     return table if isinstance(table, Dataset) else _as_frame(value, name, expected)
-
-
-def _coded(
-    frame: Any, name: str, options: CodingOptions, lacking: str, drop: Sequence[Any] = ()
-) -> Dataset:
-    """Return a frame coded; where the caller lacks a parameter, errors say what has it."""
-    try:
-        return coded_table(frame_rows(frame, drop), options)
-    except DataError as error:
-        if lacking not in str(error):
-            raise
-        advice = f"Dataset.from_frame({name}, ...) takes what this function does not"
-        raise DataError(f"{error}\n{advice}") from None
 
 
 arguments.register(unseen=argument_kinds.one_of(UNSEEN))

@@ -230,6 +230,7 @@ def cross_validate(
     time_limit: float | None = None,
     cluster: Any = None,
     on_begin: Callable[[str], None] = lambda title: None,
+    tidy: bool = False,
 ) -> CrossValidation:
     """Compare learners by what their models predict of rows not learnt from.
 
@@ -249,6 +250,8 @@ def cross_validate(
         Of the division into folds, which is the same for all learners.
     jobs, folder, time_limit, cluster, on_begin
         As for :func:`~exactlearn.evaluation.bootstrap.bootstrap`.
+    tidy
+        For frames and arrays: as for :meth:`exactlearn.Dataset.from_frame`.
 
     Raises
     ------

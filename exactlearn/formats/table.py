@@ -66,7 +66,7 @@ def read_table(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, layout)
 
 
-@checked_arguments(missing=as_names, names=as_names)
+@checked_arguments(names=as_names)
 def read_dataset(
     path: str | os.PathLike[str],
     *,

@@ -19,7 +19,7 @@ from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.table import labelled_rows, read_table
 
 
-@checked_arguments(missing=as_names, names=as_names, variables=as_labels)
+@checked_arguments(names=as_names, variables=as_labels)
 def read_blocks(
     source: Any,
     *,

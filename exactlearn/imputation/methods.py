@@ -379,7 +379,11 @@ METHODS: dict[str, Method] = {
 
 @checked_arguments(method=one_of(METHODS))
 def impute(
-    dataset: DatasetLike, method: str = "stacked", learning: Learning | None = None
+    dataset: DatasetLike,
+    method: str = "stacked",
+    learning: Learning | None = None,
+    *,
+    tidy: bool = False,
 ) -> Imputed:
     """Complete a table: each missing cell gets a state, by one of the methods of `METHODS`.
 
@@ -392,6 +396,8 @@ def impute(
         networks, or a baseline, such as ``mode``, ``knn`` or ``logistic``.
     learning
         How networks are learned, with the seed and the time limit of any method.
+    tidy
+        For frames and arrays: as for :meth:`exactlearn.Dataset.from_frame`.
 
     Returns
     -------

@@ -204,6 +204,7 @@ class LearnedNetwork(
 def learn(
     data: "Dataset | pd.DataFrame | Any",
     *,
+    states: Mapping[str, Sequence[str]] | None = None,
     discretise: Mapping[str, str] | Any = None,
     drop: Sequence[str] = (),
     tidy: bool = False,
@@ -231,9 +232,10 @@ def learn(
     data
         A :class:`Dataset`, a pandas frame or an array of values, shape (rows, variables); cells may
         be missing. Or what :func:`exactlearn.read_blocks` names, such as many files.
-    discretise, drop
-        Bins of numeric columns, as in ``{"age": "frequency:5"}`` or ``{"*": "width:5"}``, and
-        columns to leave out, of a frame or an array.
+    states, discretise, drop
+        Declared states of columns, as in ``{"smoke": ["no", "yes"]}``, bins of numeric columns, as
+        in ``{"age": "frequency:5"}`` or ``{"*": "width:5"}``, and columns to leave out, of a frame
+        or an array.
     tidy
         Leave out columns of a frame or an array that are constant, entirely missing or name the
         rows, and cut numbers with many values, as :meth:`Dataset.from_frame` does, with one
@@ -322,7 +324,7 @@ def learn(
     with executors.running(cluster) as client:
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
-        dataset, columns = usable_columns(data, tidy, discretise, drop)
+        dataset, columns = usable_columns(data, tidy, discretise, drop, states)
         if dataset.left_out:  # an index counts these columns, too
             given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
             limits = limits_by_name({**dict(given), "constraints": constraints}, columns)

@@ -102,7 +102,7 @@ def test_folders_processes_and_failures(tmp_path) -> None:
         cross_validate(TABLE, ["exakt"])
     with pytest.raises(OptionError, match="no learner: give the names"):
         cross_validate(TABLE, [])
-    with pytest.raises(OptionError, match="1 folds"):
+    with pytest.raises(OptionError, match="'folds': expected a whole number from 2, found 1"):
         cross_validate(TABLE, ["exact"], 1)
 
 

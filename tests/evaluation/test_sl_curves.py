@@ -50,9 +50,9 @@ def test_a_time_limit_leaves_one_model_of_each_language():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"languages": ["pdgs"]}, "no language 'pdgs'; did you mean 'pdg'"),
+        ({"languages": ["pdgs"]}, "languages: found 'pdgs'; did you mean 'pdg'"),
         ({"size_weights": [1.5]}, "a number from 0 to 1"),
-        ({"queries": -1}, "expected a number of queries"),
+        ({"queries": -1}, "'queries': expected a whole number from 0"),
         ({"queries": 5}, "no row has the 7 observed cells"),
     ],
 )

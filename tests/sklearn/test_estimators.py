@@ -148,7 +148,7 @@ def test_unknown_values_count_as_missing(rows):
     with pytest.raises(DataError, match=r"'colour': 'violet' \(5\)"):
         model.set_params(unseen="refuse").predict_proba(strange)
     with pytest.raises(
-        OptionError, match="no unseen 'ignore'; expected one of 'refuse', 'missing'"
+        OptionError, match="unseen: found 'ignore'; expected one of 'refuse', 'missing'"
     ):
         model.set_params(unseen="ignore").fit(X, y)
 

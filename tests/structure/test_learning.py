@@ -310,7 +310,7 @@ class TestLog:
 def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
     numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
     data = pd.DataFrame(numbers, columns=["a"]) if maker == "frame" else numbers
-    advice = r"(?s)discretise=.*Dataset\.from_frame\(dataset, \.\.\.\)"
+    advice = r"cut numbers into bins \(Dataset\.from_frame\(frame, discretise="
     with pytest.raises(DataError, match=advice):
         el.fit_complete(data, [()])
     with pytest.raises(DataError, match=r"discretise=.*") as refused:
