@@ -52,8 +52,11 @@ def test_dependence_is_within_the_parts():
     """The ends of a chain depend on each other, but not given the bit between them."""
     data = chains(np.random.default_rng(0), 4000)
     everything = np.zeros(4000, np.int64)
-    assert dependent_components(data, [0, 2, 3], everything, 0.01) == [[0, 2], [3]]
-    assert dependent_components(data, [0, 2], data.codes[:, 1], 0.01) == [[0], [2]]
+    ends = np.array([0, 2])
+    joined = dependent_components(data, np.array([0, 2, 3]), everything, 0.01)
+    assert [component.tolist() for component in joined] == [[0, 2], [3]]
+    parted = dependent_components(data, ends, data.codes[:, 1].astype(np.int64), 0.01)
+    assert [component.tolist() for component in parted] == [[0], [2]]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -51,52 +51,34 @@ def grown_forest(
         Once it is over, the variables that wait become roots.
     """
     forest = np.full(rows.n_variables, -1, np.int32)
-    waiting: dict[int, list[int]] = {}  # below each variable placed so far
+    waiting: dict[int, NDArray[np.int64]] = {}  # below each variable placed so far
 
-    def branch(parent: int, variables: list[int], parts: NDArray[np.int64]) -> None:
+    def branch(parent: int, variables: NDArray[np.int64], parts: NDArray[np.int64]) -> None:
         """Place the root of each component below a variable, or as the root of a tree."""
         for component in dependent_components(rows, variables, parts, significance, control):
-            root = component.pop(int(rng.integers(len(component))))
+            root = int(rng.choice(component))
             forest[root] = parent
-            waiting[root] = component
+            waiting[root] = component[component != root]
 
-    branch(-1, list(range(rows.n_variables)), np.zeros(rows.n_rows, np.int64))
-    while any(waiting.values()) and not control.is_over:
-        placed = list(waiting)
-        reached = _reached_nodes(rows, placed, forest, score, control)
-        for leaf, nodes in zip(placed, reached, strict=True):
-            variables = waiting[leaf]
-            waiting[leaf] = []
-            branch(leaf, variables, nodes * len(rows.states[leaf]) + rows.codes[:, leaf])
+    branch(-1, np.arange(rows.n_variables), np.zeros(rows.n_rows, np.int64))
+    while any(map(len, waiting.values())) and not control.is_over:
+        # Variables that wait are independent of all others in the graph so far.
+        structures = first_structures(rows, forest)
+        reached = best_improved(rows, forest, score, structures, control).reached
+        for leaf in list(waiting):
+            parts = reached[leaf].astype(np.int64) * len(rows.states[leaf]) + rows.codes[:, leaf]
+            branch(leaf, waiting[leaf], parts)
+            waiting[leaf] = np.empty(0, np.int64)
     return forest
-
-
-def _reached_nodes(
-    rows: Dataset,
-    placed: list[int],
-    forest: NDArray[np.int32],
-    score: StructureScore,
-    control: SearchControl,
-) -> NDArray[np.int64]:
-    """Return the node of each placed variable that each row reaches, shape (placed, rows)."""
-    place = np.full(rows.n_variables + 1, -1, np.int32)  # the last one is for the parent -1
-    place[placed] = np.arange(len(placed))
-    names = tuple(rows.names[v] for v in placed)
-    states = tuple(rows.states[v] for v in placed)
-    table = Dataset(rows.codes[:, placed], names, states, rows.weights)
-    partial_forest = place[forest[placed]]
-    structures = first_structures(table, partial_forest)
-    populated = best_improved(table, partial_forest, score, structures, control)
-    return populated.reached.astype(np.int64)
 
 
 def dependent_components(
     rows: Dataset,
-    variables: list[int],
+    variables: NDArray[np.int64],
     parts: NDArray[np.int64],
     significance: float,
     control: SearchControl = UNLIMITED,
-) -> list[list[int]]:
+) -> list[NDArray[np.int64]]:
     """Return the connected components of some variables, joined where a pair tests as dependent.
 
     Parameters
@@ -109,16 +91,13 @@ def dependent_components(
     for i, j in combinations(range(len(variables)), 2):
         if control.is_over:
             break
-        pair = [variables[i], variables[j]]
-        shape = (int(part_of_row.max()) + 1, *rows.cardinalities[pair].tolist())
+        pair = variables[[i, j]]
+        shape = (part_of_row.max() + 1, *rows.cardinalities[pair])
         cells = np.ravel_multi_index((part_of_row, *rows.codes[:, pair].T), shape)
         counts = np.bincount(cells, rows.row_weights, np.prod(shape)).reshape(shape)
         dependent[i, j] = are_dependent(counts, significance)
-    components: dict[int, list[int]] = {}
-    labels = connected_components(dependent, directed=False)[1]
-    for variable, label in zip(variables, labels.tolist(), strict=True):
-        components.setdefault(label, []).append(variable)
-    return list(components.values())
+    n_components, labels = connected_components(dependent, directed=False)
+    return [variables[labels == component] for component in range(n_components)]
 
 
 def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
@@ -133,13 +112,13 @@ def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
     """
     n_parts, r, s = counts.shape
     freedom = n_parts * (r - 1) * (s - 1)
-    if counts.sum() < MIN_ROWS_PER_PARAMETER * freedom:
+    n_rows = counts.sum()
+    if n_rows < MIN_ROWS_PER_PARAMETER * freedom:
         return False
+    # (4.51) is the sum of N_hl^2 / E[N_hl], less the weight of all rows.
+    squares = counts**2 * counts.sum(axis=(1, 2), keepdims=True)
     products = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
-    total = counts.sum(axis=(1, 2), keepdims=True)
-    expected = np.divide(products, total, out=np.zeros_like(products), where=total > 0)
-    squares = (counts - expected) ** 2
-    terms = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+    ratios = np.divide(squares, products, out=np.zeros_like(products), where=products > 0)
     # one degree of freedom less for each cell without rows
-    freedom = max(freedom - int(np.count_nonzero(counts == 0)), 1)
-    return bool(chdtrc(freedom, terms.sum()) <= significance)
+    freedom = max(freedom - np.count_nonzero(counts == 0), 1)
+    return bool(chdtrc(freedom, max(ratios.sum() - n_rows, 0.0)) <= significance)

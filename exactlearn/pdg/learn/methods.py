@@ -110,16 +110,14 @@ def learn_pdg(
     """
     if method == "hybrid" and size != "effective":
         raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
-    if method != "em" and parameters != "em":
-        raise OptionError(
-            f"parameters {parameters!r}: method {method!r} has no EM that available or complete"
-            f" cases could replace; choose {as_written('method', 'em')}"
-        )
-    if method != "direct" and significance is not None:
-        raise OptionError(
-            f"significance {significance}: method {method!r} grows no forests by tests; choose"
-            f" {as_written('method', 'direct')}"
-        )
+    refused = {
+        "em": ("parameters", parameters, "em"),
+        "direct": ("significance", significance, None),
+    }
+    for owner, (option, value, default) in refused.items():
+        if method != owner and value != default:
+            cure = as_written("method", owner)
+            raise OptionError(f"{option} {value!r}: method {method!r} has none; choose {cure}")
     if network is not None:
         dataset = aligned_table(dataset, network)
     smooth = 1.0 if smoothing is None else smoothing
