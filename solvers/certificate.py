@@ -50,7 +50,7 @@ with cutting planes").
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -64,7 +64,7 @@ from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.errors import CheckError
 
-from .certificate_checker import Problem, Unproven, digest, placeable, relax, verify
+from .certificate_checker import Cut, Problem, Unproven, above, digest, placeable, relax, verify
 
 FORMAT = "exactlearn certificate 1"
 
@@ -131,12 +131,13 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
 
     def described_restrictions(self) -> list[str]:
         """Return the restrictions in words."""
-        return [
-            f"at most {number} parents of {self.variables[child]}"
-            if rule == "at most"
-            else f"{rule} {self.variables[number]} -> {self.variables[child]}"
-            for rule, number, child in self.restrictions
-        ]
+        descriptions = []
+        for rule, number, child in self.restrictions:
+            if rule == "at most":
+                descriptions.append(f"at most {number} parents of {self.variables[child]}")
+            else:
+                descriptions.append(f"{rule} {self.variables[number]} -> {self.variables[child]}")
+        return descriptions
 
     def text(self) -> str:
         """Return the JSON text, one line for each cluster and node."""
@@ -244,25 +245,25 @@ class Fix:
 
     limit: int
     pairs: Pairs
-    rest: "Node"
+    remaining: "Node"
 
     @property
     def bound(self) -> int:
         """Bound of all selections, with the candidates dropped and without."""
-        return max(self.limit, self.rest.bound)
+        return max(self.limit, self.remaining.bound)
 
 
 @dataclass
 class Split:
-    """A node for each of several groups of variables, and the best of the other variables."""
+    """A node for each of several groups of variables, and the best scores of the other ones."""
 
     parts: list[tuple[tuple[int, ...], "Node"]]
-    others: int
+    best_outside: int
 
     @property
     def bound(self) -> int:
-        """Sum of the parts' bounds and the others' best scores."""
-        return self.others + sum(node.bound for _, node in self.parts)
+        """Sum of the parts' bounds and of the best scores of the variables in no part."""
+        return self.best_outside + sum(node.bound for _, node in self.parts)
 
 
 Node = Leaf | Arc | Fix | Split
@@ -299,7 +300,7 @@ class Writing:
                 stack += [node.absent, node.present]
             elif isinstance(node, Fix):
                 nodes.append(["fix", self.score(node.limit), self._multipliers(node.pairs)])
-                stack.append(node.rest)
+                stack.append(node.remaining)
             else:
                 parts = [[list(members), self.score(part.bound)] for members, part in node.parts]
                 nodes.append(["split", *parts])
@@ -323,24 +324,30 @@ def members_of(bits: int) -> list[int]:
     return [v for v in range(bits.bit_length()) if bits >> v & 1]
 
 
+def bits_of(members: Iterable[int]) -> int:
+    """Return the bits of a set of variables."""
+    return sum(1 << v for v in members)
+
+
 def rounded(clusters: Sequence[Cluster], values: NDArray[np.float64]) -> Pairs:
     """Return the multipliers of clusters as whole numbers; without those of 0."""
     numerators = (round(value * DENOMINATOR) for value in values.tolist())
-    return tuple((c, m) for c, m in zip(clusters, numerators, strict=True) if m > 0)
+    pairs = zip(clusters, numerators, strict=True)
+    return tuple(pair for pair in pairs if pair[1] > 0)
 
 
 def leaf(problem: Problem, pairs: Pairs, grid: int, target: int) -> Leaf:
     """Return the leaf of these multipliers; the target is its bound where nothing can be chosen."""
     if not placeable(problem):
         return Leaf(target)
-    return Leaf(relax(problem, _scaled(pairs, grid))[0] // DENOMINATOR, pairs)
+    return Leaf(relax(problem, _cuts(pairs, grid))[0] // DENOMINATOR, pairs)
 
 
 def left(problem: Problem, pairs: Pairs, grid: int, limit: int) -> Problem:
     """Return the candidates that may take part in a selection above the limit."""
-    _, each = relax(problem, _scaled(pairs, grid))
-    return {v: [c for b, c in own if b // DENOMINATOR > limit] for v, own in each.items()}
+    _, reach = relax(problem, _cuts(pairs, grid))
+    return above(problem, reach, limit, DENOMINATOR)
 
 
-def _scaled(pairs: Pairs, grid: int) -> list[tuple[int, ...]]:
+def _cuts(pairs: Pairs, grid: int) -> list[Cut]:
     return [(*cluster, m * grid) for cluster, m in pairs]

@@ -1,158 +1,333 @@
 """Check a proof of optimality with exact numbers, by the standard library alone.
 
 Run ``python certificate_checker.py CERTIFICATE SCORES.jkl``; certificate.py documents the format.
-Exit status: 0 proven, 5 not proven, 2 unreadable. A problem lists candidates (score, parents as
-bits) for each variable; a node of the tree claims that no acyclic selection from its problem scores
-more than so much. For clusters C with counts k and multipliers l >= 0, it scores at most ``sum_i
-max_PA [s_i(PA) + sum of l : i in C, fewer than k of PA in C] - sum of k l``, as the first k members
-of C have fewer than k parents in C. Scores are multiples of 1 / grid, so bounds are rounded down.
+Exit status: 0 proven, 5 not proven, 2 unreadable. The theorem is "Exact certificates" of
+docs/theory/solvers.md, whose words are used here:
+
+candidate
+    A pair ``(score, parents)``: a possible parent set of a variable. Sets are whole numbers, whose
+    bit v says whether variable v is in the set.
+problem
+    The candidates of each of some variables. A selection takes one candidate of each; the question
+    is how much an acyclic selection scores at most.
+claim
+    A number that no acyclic selection of a problem is said to exceed. Each node of the tree is
+    handed a problem with a claim, and proves it or hands smaller problems to the nodes that follow.
+grid, unit
+    Scores are multiples of ``1 / grid``, multipliers of ``1 / unit``. So claims are counted in
+    ``1 / grid`` and rounded down, scores of candidates and Lagrangian bounds in ``1 / grid unit``.
+cut
+    ``(members, count, multiplier)``: in an acyclic selection at least ``count`` members of a
+    cluster have fewer than ``count`` parents in it, as its first ``count`` members in an order do.
 """
 
-# fmt: off
 import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from gzip import GzipFile
 from io import BytesIO
 from math import floor, lcm
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 KEYS = "bound clusters denominator digest format gap parents restrictions score tree variables"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")
-# first line of scores; longest number
-ENCODED = b"# names are percent-encoded"
-LONGEST = 9000
+LONGEST = 9000  # characters of a number
+ENCODED = b"# names are percent-encoded"  # first line of such scores
+LARGEST = 2**27  # bytes of an unpacked file
 BROKEN = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError)
-RULES: Any = {"required": lambda p, v: p >> v & 1, "forbidden": lambda p, v: not p >> v & 1,
-              "at most": lambda p, number: p.bit_count() <= number}
+
+RULES: Any = {
+    "required": lambda parents, parent: parents >> parent & 1,
+    "forbidden": lambda parents, parent: not parents >> parent & 1,
+    "at most": lambda parents, number: parents.bit_count() <= number,
+}
+
+KINDS = ("leaf", "fix", "arc", "split")
+
 Problem = dict[int, list[tuple[int, int]]]
+Bounds = dict[int, list[int]]  # one for each candidate
+Cut = tuple[int, int, int]
+Task = tuple[Problem, int]  # a problem and the claim to be proven for it
+
+
 class Unproven(Exception):  # noqa: N818
     """The certificate can be read, and does not prove what it claims."""
 
-def need(condition: object, reason: str) -> None:  # noqa: D103
+
+def need(condition: object, reason: str) -> None:
+    """Raise :class:`Unproven` unless a condition holds."""
     if not condition:
         raise Unproven(reason)
 
-def exact(text: Any) -> Fraction:  # noqa: D103
-    need(type(text) is str and len(text) <= LONGEST and NUMBER.fullmatch(text),
-         f"{str(text)[:50]!r} is no decimal number")
-    return Fraction(Decimal(text))  # which takes numbers longer than a whole number's text may be
 
-def bits(members: list[int], n: int) -> int:
-    """Turn a list of variables into the bits of a whole number."""
-    need(all(type(v) is int and 0 <= v < n for v in members) and len(set(members)) == len(members),
-         f"{members} are not different variables, numbered from 0 to {n - 1}")
+# Reading
+
+
+def exact(text: Any) -> Fraction:
+    """Return a decimal number as a fraction."""
+    is_number = type(text) is str and len(text) <= LONGEST and NUMBER.fullmatch(text)
+    need(is_number, f"{str(text)[:50]!r} is no decimal number")
+    return Fraction(Decimal(text))  # Decimal takes more digits than int
+
+
+def bit_set(members: list[int], n: int) -> int:
+    """Return a list of variables, numbered below ``n``, as the bits of a whole number."""
+    are_variables = all(type(v) is int and 0 <= v < n for v in members)
+    need(
+        are_variables and len(set(members)) == len(members),
+        f"{members} are not different variables, numbered from 0 to {n - 1}",
+    )
     return sum(1 << v for v in members)
 
-def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
-    """Return the score of each parent set of each variable, numbered as in names."""
+
+def score_rows(text: str) -> Iterator[list[str]]:
+    """Yield the words of each line of a .jkl file that is neither empty nor a comment."""
     lines = text.encode().splitlines()  # bytes, which are split at ASCII white space only
-    plain = unquote if lines[:1] == [ENCODED] else str
-    fields = (line.split() for line in lines if line.lstrip(b" \t")[:1] != b"#")
-    rows = iter([[plain(field.decode()) for field in row] for row in fields if row])
+    decoded = unquote if lines[:1] == [ENCODED] else str
+    for line in lines:
+        words = line.split()
+        if words and line.lstrip(b" \t")[:1] != b"#":
+            yield [decoded(word.decode()) for word in words]
+
+
+def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
+    """Return the score of each parent set of each variable, numbered as in ``names``."""
+    rows = score_rows(text)
     index = {name: v for v, name in enumerate(names)}
     tables = dict[str, dict[int, Fraction]]()
     need([str(len(names))] == next(rows), "the scores are of another number of variables")
     for _ in names:
         name, count = next(rows)
         need(name in index and name not in tables, f"scores: {name!r} is unknown or repeated")
-        tables[name] = {}
-        for score, size, *parents in [next(rows) for _ in range(int(count))]:
-            mask = bits([index[parent] for parent in parents if parent != name], len(names))
-            need(mask not in tables[name] and int(size) == len(parents) == mask.bit_count(),
-                 f"scores of {name!r}: the parents {parents} are unfit or repeated")
-            tables[name][mask] = exact(score)
+        table = tables[name] = {}
+        for _ in range(int(count)):
+            score, size, *parents = next(rows)
+            mask = bit_set([index[parent] for parent in parents if parent != name], len(names))
+            need(
+                mask not in table and int(size) == len(parents) == mask.bit_count(),
+                f"scores of {name!r}: the parents {parents} are unfit or repeated",
+            )
+            table[mask] = exact(score)
     need(next(rows, None) is None, "the scores go on after the last variable")
     return [tables[name] for name in names]
 
+
+def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:
+    """Return the SHA-256 of a certificate's content, without its digest, and of the scores."""
+    listed = []
+    for table in tables:
+        fractions = (
+            f"({Decimal(p)}, Fraction({Decimal(s.numerator)}, {Decimal(s.denominator)}))"
+            for p, s in table.items()
+        )
+        listed.append(sorted(fractions))
+    return hashlib.sha256(json.dumps([content, listed], sort_keys=True).encode()).hexdigest()
+
+
+# The theorems that nodes use
+
+
 def placeable(problem: Problem) -> bool:
-    """Place variables with a candidate inside those placed; return whether all can be placed."""
+    """Return whether an acyclic selection exists.
+
+    Variables are placed in an order, each after all parents of one of its candidates. Where none
+    can be placed any more, each candidate of those left has a parent among them: a cycle.
+    """
     left = sum(1 << v for v in problem)
-    while ready := [v for v in problem if left >> v & any(not p & left for _, p in problem[v])]:
-        left -= sum(1 << v for v in ready)
+    some_placed = True
+    while some_placed:
+        some_placed = False
+        for v, candidates in problem.items():
+            if left >> v & 1 and any(not parents & left for _, parents in candidates):
+                left -= 1 << v
+                some_placed = True
     return not left
 
-def relax(problem: Problem, clusters: list[tuple[int, ...]]) -> tuple[int, dict[int, list[Any]]]:
-    """Return a bound on all acyclic selections; and each candidate, after one on those with it."""
-    bound = -sum(k * m for _, k, m in clusters)
-    each = dict[int, list[Any]]()
-    for v, own in problem.items():
-        near = [(c, k, m) for c, k, m in clusters if c >> v & 1]
-        gain = [sum(m for c, k, m in near if (c & p).bit_count() < k) for _, p in own]
-        each[v] = [(gained + c[0], c) for gained, c in zip(gain, own, strict=True)]
-        bound += max(each[v])[0]
-    return bound, {v: [(bound - max(own)[0] + b, c) for b, c in own] for v, own in each.items()}
+
+def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
+    """Return the Lagrangian bound, and the bound on the selections with each candidate.
+
+    With multipliers l >= 0 of clusters C with counts k, an acyclic selection scores at most ``sum_i
+    max_PA [s_i(PA) + sum of l : i in C, fewer than k of PA in C] - sum of k l``. With a candidate
+    in place of the one that attains the maximum of its variable, it scores at most as much less as
+    the two differ.
+    """
+    bound = -sum(count * multiplier for _, count, multiplier in cuts)
+    adjusted = Bounds()
+    for child, candidates in problem.items():
+        near = [cut for cut in cuts if cut[0] >> child & 1]
+        adjusted[child] = [score + reward(parents, near) for score, parents in candidates]
+        bound += max(adjusted[child])
+    reach = Bounds()
+    for child, scores in adjusted.items():
+        without_child = bound - max(scores)
+        reach[child] = [without_child + score for score in scores]
+    return bound, reach
+
+
+def reward(parents: int, cuts: list[Cut]) -> int:
+    """Return the sum of the multipliers of the clusters with fewer parents than their count."""
+    return sum(m for members, count, m in cuts if (members & parents).bit_count() < count)
+
+
+def above(problem: Problem, reach: Bounds, limit: int, unit: int) -> Problem:
+    """Return the candidates that a selection above a limit may have (reduced-cost fixing)."""
+    remaining = Problem()
+    for child, candidates in problem.items():
+        pairs = zip(candidates, reach[child], strict=True)
+        remaining[child] = [candidate for candidate, bound in pairs if bound // unit > limit]
+    return remaining
+
+
+def sides(problem: Problem, parent: int, child: int) -> tuple[Problem, Problem]:
+    """Return both sides of a branching on an arc: the selections with it, and without it."""
+    present = [(score, parents) for score, parents in problem[child] if parents >> parent & 1]
+    absent = [(score, parents) for score, parents in problem[child] if not parents >> parent & 1]
+    return {**problem, child: present}, {**problem, child: absent}
+
+
+def group(problem: Problem, members: Iterable[int], inside: int) -> Problem:
+    """Return the problem of some variables, also given as bits; parents outside are granted."""
+    return {v: granted(problem[v], inside) for v in members}
+
+
+def granted(candidates: list[tuple[int, int]], inside: int) -> list[tuple[int, int]]:
+    """Return candidates without their parents outside of a set."""
+    return [(score, parents & inside) for score, parents in candidates]
+
+
+# The tree
+
+
+class Tree(NamedTuple):
+    """The nodes of a proof; each kind of node is checked by the method of its name.
+
+    A method gets the node's number, its task, and its fields. It returns the tasks of the nodes
+    that follow, which together imply the node's own claim.
+    """
+
+    n: int
+    grid: int
+    unit: int
+    clusters: list[tuple[int, int]]
+
+    def leaf(self, number: int, task: Task, pairs: Any) -> list[Task]:
+        """Check a claim by the Lagrangian bound, if there is an acyclic selection at all."""
+        problem, claim = task
+        cuts = self.cuts(number, problem, pairs)
+        if placeable(problem):
+            bound = relax(problem, cuts)[0] // self.unit
+            need(bound <= claim, f"the bound of node {number} exceeds its claim")
+        return []
+
+    def fix(self, number: int, task: Task, limit: Any, pairs: Any) -> list[Task]:
+        """Leave out the candidates of no selection above a limit, which is at most the claim."""
+        problem, claim = task
+        _, reach = relax(problem, self.cuts(number, problem, pairs))
+        rounded_limit = self.floor(limit)
+        need(rounded_limit <= claim, f"the bound of node {number} exceeds its claim")
+        return [(above(problem, reach, rounded_limit, self.unit), claim)]
+
+    def arc(self, number: int, task: Task, parent: Any, child: Any) -> list[Task]:
+        """Tell the selections that have an arc, proven first, from those that do not."""
+        problem, claim = task
+        is_arc = bit_set([parent, child], self.n) and child in problem
+        need(is_arc, f"node {number} branches outside of its part")
+        return [(side, claim) for side in sides(problem, parent, child)]
+
+    def split(self, number: int, task: Task, *parts: Any) -> list[Task]:
+        """Bound groups of variables alone, and the variables of no group by their best scores."""
+        problem, claim = task
+        left = problem
+        tasks = []
+        for members, bound in parts:
+            inside = bit_set(members, self.n)
+            tasks.append((group(left, members, inside), self.floor(bound)))
+            left = {v: left[v] for v in left if not inside >> v & 1}
+        total = relax(left, [])[0] // self.unit + sum(part_claim for _, part_claim in tasks)
+        need(total <= claim, f"the parts of node {number} exceed its claim")
+        return tasks
+
+    def cuts(self, number: int, problem: Problem, pairs: Any) -> list[Cut]:
+        """Return the cuts of a node, their multipliers in the unit of the candidates' scores."""
+        need(
+            all(type(multiplier) is int and multiplier >= 0 for _, multiplier in pairs),
+            f"node {number} is of an unknown kind, or has bad multipliers",
+        )
+        cuts = [(*self.clusters[cluster], multiplier * self.grid) for cluster, multiplier in pairs]
+        outside = ~sum(1 << v for v in problem)
+        need(not any(members & outside for members, _, _ in cuts), f"node {number}")
+        return cuts
+
+    def floor(self, bound: Any) -> int:
+        """Return a bound in multiples of ``1 / grid``, rounded down."""
+        return floor(exact(bound) * self.grid)
+
 
 def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> None:
-    """Check that the tree proves the claim, a multiple of 1 / grid."""
+    """Check that the tree proves a claim, node by node in the order of depth-first search."""
     n = len(problem)
     unit = content["denominator"]
-    stack = [(problem, claim)]
-    clusters = [(bits(members, n), k, members) for k, members in content["clusters"]]
-    need(all(type(k) is int and 0 < k <= len(c) for _, k, c in clusters) and unit > 0, "a count")
-    for at, (kind, *rest) in enumerate(content["tree"]):
-        need(stack, "the tree goes on after its last leaf")
-        problem, claim = stack.pop()
-        if kind == "arc":  # selections that have it, proven first, and those that do not
-            parent, child = rest
-            need(bits(rest, n) and child in problem, f"node {at} branches outside of its part")
-            for there in (0, 1):
-                side = [(s, p) for s, p in problem[child] if p >> parent & 1 == there]
-                stack.append(({**problem, child: side}, claim))
-        elif kind == "split":  # parts are bounded alone, the other variables by their best
-            left = dict(problem)
-            for members, bound in reversed(rest):
-                part = bits(members, n)
-                least = floor(exact(bound) * grid)
-                stack.append(({v: [(s, p & part) for s, p in left.pop(v)] for v in members}, least))
-                claim -= least
-            need(relax(left, [])[0] // unit <= claim, f"the parts of node {at} exceed its claim")
-        else:  # "leaf", or "fix": candidates of no selection above a limit are left out
-            *limit, pairs = rest
-            need(kind == ("fix" if limit else "leaf") and all(type(m) is int and m >= 0
-                 for _, m in pairs), f"node {at} is of an unknown kind, or has bad multipliers")
-            need(problem.keys() >= {v for c, _ in pairs for v in clusters[c][2]}, f"node {at}")
-            if limit or placeable(problem):
-                bound, each = relax(problem, [(*clusters[c][:2], m * grid) for c, m in pairs])
-                low = floor(exact(*limit) * grid) if limit else bound // unit
-                need(low <= claim, f"the bound of node {at} exceeds its claim")
-            if limit:
-                near = {v: [c for b, c in own if b // unit > low] for v, own in each.items()}
-                stack.append((near, claim))
-    need(not stack, "the tree ends before its last leaf")
+    clusters = [(bit_set(members, n), count) for count, members in content["clusters"]]
+    counts_fit = all(type(k) is int and 0 < k <= members.bit_count() for members, k in clusters)
+    need(counts_fit and unit > 0, "a count")
+    tree = Tree(n, grid, unit, clusters)
+    tasks = [(problem, claim)]
+    for number, (kind, *fields) in enumerate(content["tree"]):
+        need(tasks, "the tree goes on after its last leaf")
+        need(kind in KINDS, f"node {number} is of an unknown kind, or has bad multipliers")
+        check_node = getattr(tree, kind)
+        tasks += reversed(check_node(number, tasks.pop(), *fields))
+    need(not tasks, "the tree ends before its last leaf")
 
-def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:  # noqa: D103
-    said = [sorted(f"({Decimal(p)}, Fraction({Decimal(s.numerator)}, {Decimal(s.denominator)}))"
-                   for p, s in table.items()) for table in tables]
-    return hashlib.sha256(json.dumps([content, said], sort_keys=True).encode()).hexdigest()
+
+# The certificate
+
 
 def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     """Check a certificate's content against the text of a .jkl file; return what it proves."""
     seal = content.pop("digest")
-    names = content["variables"]
     unit = content["denominator"]
-    need(content["format"] == "exactlearn certificate 1" and type(unit) is int, "another format")
-    tables = read_scores(scores, names)
-    n = len(names)
-    for rule, number, v in content["restrictions"]:
-        need(type(number) is int and bits([v] if rule == "at most" else [number, v], n), "a rule")
-        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
+    is_known = content["format"] == "exactlearn certificate 1" and type(unit) is int
+    need(is_known, "another format")
+    tables = read_scores(scores, content["variables"])
+    restrict(tables, content["restrictions"])
     need(seal == digest(content, tables), "certificate or scores were changed")
-    chosen = [bits(parents, n) for parents in content["parents"]]
-    need(all(p in t for p, t in zip(chosen, tables, strict=True)), "a parent set is no candidate")
-    need(placeable({v: [(0, p)] for v, p in enumerate(chosen)}), "the network has a cycle")
-    score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
-    total = sum(t[p] for p, t in zip(chosen, tables, strict=True))
-    need(total == score == bound - gap, "the score is not the network's, or not bound less gap")
-    grid = lcm(*(s.denominator for t in tables for s in t.values()))
-    problem = {v: [(int(s * grid) * unit, p) for p, s in t.items()] for v, t in enumerate(tables)}
-    walk(problem, floor(bound * grid), content, grid)
+    check_network(content, tables)
+
+    # no network scores more than the bound
+    grid = lcm(*(s.denominator for table in tables for s in table.values()))
+    problem = Problem()
+    for v, table in enumerate(tables):
+        problem[v] = [(int(s * grid) * unit, p) for p, s in table.items()]
+    walk(problem, floor(exact(content["bound"]) * grid), content, grid)
     return {key: content[key] for key in ("score", "bound", "gap", "restrictions")}
+
+
+def restrict(tables: list[dict[int, Fraction]], restrictions: list[Any]) -> None:
+    """Take the candidates that break a restriction out of the tables, in place."""
+    for rule, number, v in restrictions:
+        variables = [v] if rule == "at most" else [number, v]
+        need(type(number) is int and bit_set(variables, len(tables)), "a rule")
+        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
+
+
+def check_network(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> None:
+    """Check that the certificate's network is acyclic, and scores what is claimed."""
+    network = [bit_set(parents, len(tables)) for parents in content["parents"]]
+    are_candidates = all(p in table for p, table in zip(network, tables, strict=True))
+    need(are_candidates, "a parent set is no candidate")
+    need(placeable({v: [(0, p)] for v, p in enumerate(network)}), "the network has a cycle")
+    score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
+    total = sum(table[p] for p, table in zip(network, tables, strict=True))
+    need(total == score == bound - gap, "the score is not the network's, or not bound less gap")
+
 
 def verify(certificate: str, scores: str) -> dict[str, Any]:
     """Check texts; raise Unproven, or ValueError where one does not follow its format."""
@@ -163,13 +338,20 @@ def verify(certificate: str, scores: str) -> dict[str, Any]:
     except BROKEN as error:
         raise ValueError(f"the certificate or the scores are damaged: {error!r}") from error
 
+
+def read_text(path: str) -> str:
+    """Return the text of a file, unpacked if it is compressed."""
+    content = Path(path).read_bytes()
+    if content[:1] == b"\x1f":
+        content = GzipFile(fileobj=BytesIO(content)).read(LARGEST)
+    if len(content) == LARGEST:
+        raise ValueError(f"a file unpacks to {LARGEST} bytes or more: unpack it first")
+    return content.decode("utf-8-sig")
+
+
 if __name__ == "__main__":
     try:
-        raw = [Path(path).read_bytes() for path in sys.argv[1:]]
-        raw = [GzipFile(fileobj=BytesIO(r)).read(2**27) if r[:1] == b"\x1f" else r for r in raw]
-        if 2**27 in map(len, raw):
-            raise ValueError(f"a file unpacks to {2**27} bytes or more: unpack it first")
-        print(verify(*(r.decode("utf-8-sig") for r in raw)))
+        print(verify(*(read_text(path) for path in sys.argv[1:])))
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(5 if isinstance(error, Unproven) else 2)

@@ -33,12 +33,13 @@ from .certificate import (
     Node,
     Pairs,
     Split,
+    bits_of,
     leaf,
     left,
     members_of,
     rounded,
 )
-from .certificate_checker import Problem, placeable
+from .certificate_checker import Problem, group, placeable, relax, sides
 from .clusters import Counted, Support
 from .components import strong_components
 from .multipliers import Multipliers
@@ -66,7 +67,7 @@ class Piece:
         Candidates of each variable; none empty.
     grid
         Least common denominator of the scores.
-    chosen
+    network
         Parents, as bits, of the selection known; it need not be among the candidates.
     clusters
         Clusters that may help; those not inside of the piece are left out.
@@ -78,18 +79,19 @@ class Piece:
         self,
         lists: Problem,
         grid: int,
-        chosen: Sequence[int],
+        network: Sequence[int],
         clusters: Sequence[Cluster],
         control: SearchControl,
     ) -> None:
         self.lists = lists
         self.variables = list(lists)
-        best = [max(score for score, _ in own) for own in lists.values()]
+        self.inside = bits_of(self.variables)
+        best = [max(candidates)[0] for candidates in lists.values()]
         self.problem = _arrays(lists, best, grid)
         self.offset = sum(best) // DENOMINATOR
         self.planes = CuttingPlanes(
             self.problem,
-            chosen=self._rows(chosen),
+            chosen=self._rows(network),
             clusters=self._counted(clusters),
             control=control,
         )
@@ -132,11 +134,11 @@ class Piece:
         parent, child, there
             The arc, and whether it is there.
         """
-        at = self.variables.index(child)
-        own = slice(self.problem.first[at], self.problem.first[at + 1])
+        i = self.variables.index(child)
+        of_child = slice(self.problem.first[i], self.problem.first[i + 1])
         side = held.copy()
-        side[own] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
-        if not side[own].any():
+        side[of_child] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
+        if not side[of_child].any():
             return None
         relaxation = self.planes.relaxation
         relaxation.allow(side)
@@ -144,45 +146,45 @@ class Piece:
 
     def pairs(self, multipliers: Multipliers) -> Pairs:
         """Return multipliers, rounded, of clusters in the whole problem's numbers."""
-        single = [1 << v for v in self.variables]
         used = multipliers.positive()
-        bits = [sum(single[i] for i in np.flatnonzero(row).tolist()) for row in used.clusters]
+        variables = np.array(self.variables, np.int64)
+        bits = [bits_of(variables[row].tolist()) for row in used.clusters]
         return rounded(list(zip(bits, used.counts.tolist(), strict=True)), used.values)
 
     def undecided(self, x: NDArray[np.float64]) -> list[tuple[int, int]]:
         """Return the arcs, parent and child, whose values are nearest to one half."""
-        chosen = Support.of(self.problem, x).arcs(len(self.variables))
-        distance = np.abs(chosen - 0.5)
+        arcs = Support.of(self.problem, x).arcs(len(self.variables))
+        distance = np.abs(arcs - 0.5)
         order = np.argsort(distance, axis=None, kind="stable")[:TRIED]
         order = order[distance.ravel()[order] < 0.5 - UNDECIDED]
-        parents, children = np.unravel_index(order, chosen.shape)
+        parents, children = np.unravel_index(order, arcs.shape)
         variables = self.variables
         return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
 
     def held(self, lists: Problem) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""
-        held = {v: {p for _, p in own} for v, own in lists.items()}
-        rows = (p in held[v] for v, own in self.lists.items() for _, p in own)
-        return np.fromiter(rows, np.bool_, self.problem.n_candidates)
+        held: list[bool] = []
+        for v, candidates in self.lists.items():
+            parent_sets = {p for _, p in lists[v]}
+            held += (p in parent_sets for _, p in candidates)
+        return np.array(held, np.bool_)
 
-    def _rows(self, chosen: Sequence[int]) -> NDArray[np.int64]:
+    def _rows(self, network: Sequence[int]) -> NDArray[np.int64]:
         """Return the best rows with these parents; the best at all, where there is none."""
-        inside = sum(1 << v for v in self.variables)
         best = []
-        for v, own in self.lists.items():
-            wanted = [(s, p) for s, p in own if p == chosen[v] & inside]
-            best.append(own.index(max(wanted or own)))
+        for v, candidates in self.lists.items():
+            parents = network[v] & self.inside
+            same = [candidate for candidate in candidates if candidate[1] == parents]
+            best.append(candidates.index(max(same or candidates)))
         return self.problem.first[:-1] + np.array(best, np.int64)
 
     def _counted(self, clusters: Sequence[Cluster]) -> Counted:
         """Return the clusters that lie inside of the piece."""
-        inside = sum(1 << v for v in self.variables)
-        known = [(bits, k) for bits, k in dict.fromkeys(clusters) if not bits & ~inside]
-        held = [[bool(bits >> v & 1) for v in self.variables] for bits, _ in known]
-        return Counted(
-            np.array(held, np.bool_).reshape(-1, len(self.variables)),
-            np.array([k for _, k in known], np.int64),
-        )
+        within = [cluster for cluster in dict.fromkeys(clusters) if not cluster[0] & ~self.inside]
+        rows = np.zeros((len(within), len(self.variables)), np.bool_)
+        for row, (bits, _) in zip(rows, within, strict=True):
+            row[:] = [bits >> v & 1 for v in self.variables]
+        return Counted(rows, np.array([count for _, count in within], np.int64))
 
 
 def _arrays(lists: Problem, best: Sequence[int], grid: int) -> Arrays:
@@ -191,20 +193,17 @@ def _arrays(lists: Problem, best: Sequence[int], grid: int) -> Arrays:
     Scores are relative to each variable's best one.
     """
     position = {v: i for i, v in enumerate(lists)}
-    rows = [c for own in lists.values() for c in own]
-    members = [[position[v] for v in members_of(p)] for _, p in rows]
-    unit = grid * DENOMINATOR
+    scores: list[float] = []
+    members = []
+    for top, candidates in zip(best, lists.values(), strict=True):
+        for score, parents in candidates:
+            scores.append((score - top) / (grid * DENOMINATOR))
+            members.append([position[v] for v in members_of(parents)])
     return Arrays(
         names=tuple(map(str, lists)),
-        first=offsets([len(own) for own in lists.values()]),
-        scores=np.array(
-            [
-                (s - top) / unit
-                for top, own in zip(best, lists.values(), strict=True)
-                for s, _ in own
-            ]
-        ),
-        member_first=offsets([len(own) for own in members]),
+        first=offsets(list(map(len, lists.values()))),
+        scores=np.array(scores),
+        member_first=offsets(list(map(len, members))),
         members=np.fromiter(chain.from_iterable(members), np.int32),
     )
 
@@ -215,7 +214,7 @@ SHRUNK = 0.9
 FIXED = 0.8
 """Share of its candidates that a node of the tree must lose for that to be written down."""
 
-LEAST_SIDE = 1e-6
+MIN_SIDE = 1e-6
 """Share of the gap that a side of a branching counts as closing, at least."""
 
 PENDING = Leaf(0)
@@ -224,7 +223,7 @@ PENDING = Leaf(0)
 
 @dataclass
 class Open:
-    """A node of the tree as long as it is not known what becomes of it.
+    """A node of the tree that is still to be expanded.
 
     Parameters
     ----------
@@ -234,14 +233,14 @@ class Open:
         Multipliers for them.
     put
         Takes the finished node to where it belongs in the tree; called again, it replaces it.
-    known
-        The leaf of the node before it, whose multipliers bound what is left of it, too.
+    inherited
+        The leaf of the node before it, whose multipliers bound the candidates left, too.
     """
 
     problem: Problem
     pairs: Pairs
     put: Callable[[Node], None]
-    known: Leaf
+    inherited: Leaf
 
 
 @dataclass
@@ -252,7 +251,7 @@ class Proof:
     ----------
     grid
         Least common denominator of the scores.
-    chosen, known
+    network, scores
         Parents, as bits, of each variable in the best selection known, and the scores of those
         parent sets in multiples of ``1 / grid``.
     control
@@ -264,8 +263,8 @@ class Proof:
     """
 
     grid: int
-    chosen: Sequence[int]
-    known: Sequence[int]
+    network: Sequence[int]
+    scores: Sequence[int]
     control: SearchControl
     nodes_left: int
     tolerance: int = 0
@@ -282,26 +281,28 @@ class Proof:
         clusters
             Clusters that may help.
         """
-        score = sum(self.known[v] for v in problem)
+        score = sum(self.scores[v] for v in problem)
         if not placeable(problem):
             return Leaf(score + slack)
         parts = strong_parts(problem)
         if parts == [tuple(problem)]:
             return self._part(problem, score, slack, clusters)
-        share = slack // max(1, len(parts))
-        others = sum(
-            max(s for s, _ in own) // DENOMINATOR
-            for v, own in problem.items()
-            if not any(v in part for part in parts)
-        )
-        proven = [(part, self.prove(restricted(problem, part), share, clusters)) for part in parts]
-        return Split(proven, others)
+        # the slack is divided among the parts; the other variables take their best candidates
+        part_slack = slack // max(1, len(parts))
+        proven = []
+        outside = problem
+        for part in parts:
+            inside = bits_of(part)
+            node = self.prove(group(problem, part, inside), part_slack, clusters)
+            proven.append((part, node))
+            outside = {v: outside[v] for v in outside if not inside >> v & 1}
+        return Split(proven, relax(outside, [])[0] // DENOMINATOR)
 
     def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
-        piece = Piece(problem, self.grid, self.chosen, clusters, self.control)
+        piece = Piece(problem, self.grid, self.network, clusters, self.control)
         pairs = piece.root(self.aim(score - piece.offset, slack))
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack or self.ends():
@@ -347,16 +348,16 @@ class Tree:
 
         What is open when the time is over is left with the bound it inherits, at once.
         """
-        found: list[Node] = []
-        self._push(np.inf, Open(self.piece.lists, root.pairs, found.append, root))
+        roots: list[Node] = []  # the last one replaces those before
+        self._push(np.inf, Open(self.piece.lists, root.pairs, roots.append, root))
         while self._heap and not self.proof.ends():
             self.proof.nodes_left -= 1
             node = heappop(self._heap)[-1]
             self._expand(node)
         for _, _, node in self._heap:
             is_over = self.proof.control.is_over
-            node.put(node.known if is_over else self._leaf(node.problem, node.pairs))
-        return found[-1]
+            node.put(node.inherited if is_over else self._leaf(node.problem, node.pairs))
+        return roots[-1]
 
     def _push(self, bound: float, node: Open) -> None:
         self._made += 1
@@ -372,52 +373,58 @@ class Tree:
             return
         solved = self.piece.solve(node.problem, self.enough)
         if solved is None:
-            node.put(node.known)
+            node.put(node.inherited)
             return
+
+        # a leaf, if its exact bound is low enough
         relaxed, pairs = solved
         done = self._leaf(node.problem, pairs)
         if done.bound <= self.target:
             node.put(done)
             return
+
+        # candidates that take part in nothing better are dropped, if that is worth a node
         near = left(node.problem, pairs, self.proof.grid, self.score)
         if _size(near) <= FIXED * _size(node.problem):
             fix = Fix(self.score, pairs, PENDING)
             node.put(fix)
-            node = Open(near, pairs, partial(setattr, fix, "rest"), done)
+            node = Open(near, pairs, partial(setattr, fix, "remaining"), done)
         else:
-            node = replace(node, known=done)
-        sides = self._branching(node.problem, relaxed) if placeable(node.problem) else None
-        if sides is None:
+            node = replace(node, inherited=done)
+
+        # what is left is branched on an arc
+        branching = self._branching(node.problem, relaxed) if placeable(node.problem) else None
+        if branching is None:
             node.put(self._leaf(node.problem, pairs))
         else:
-            self._branch(node, sides)
+            self._branch(node, branching)
 
-    def _branch(self, node: Open, sides: tuple["Side", "Side"]) -> None:
+    def _branch(self, node: Open, branching: "Branching") -> None:
         """Put an arc in a node's place, and open the nodes with it and without it."""
-        arc = Arc(sides[0].parent, sides[0].child, PENDING, PENDING)
+        parent = branching[0].parent
+        child = branching[0].child
+        arc = Arc(parent, child, PENDING, PENDING)
         node.put(arc)
-        for there, name in ((1, "present"), (0, "absent")):
-            side = sides[1 - there]
-            own = [(s, p) for s, p in node.problem[side.child] if p >> side.parent & 1 == there]
-            problem = {**node.problem, side.child: own}
+        problems = sides(node.problem, parent, child)
+        for name, side, problem in zip(("present", "absent"), branching, problems, strict=True):
             put = partial(setattr, arc, name)
-            self._push(side.bound, Open(problem, side.pairs, put, node.known))
+            self._push(side.bound, Open(problem, side.pairs, put, node.inherited))
 
-    def _branching(self, problem: Problem, relaxed: Relaxed) -> tuple["Side", "Side"] | None:
+    def _branching(self, problem: Problem, relaxed: Relaxed) -> "Branching | None":
         """Return both sides of the arc whose trial lowers the bound most, if one is undecided.
 
         Those nearest to one half are tried, each by linear programs without new cuts.
         """
         held = self.piece.held(problem)
-        whole = max(relaxed.objective - self.enough, LEAST_SIDE)
+        whole = max(relaxed.objective - self.enough, MIN_SIDE)
         best = None
         gain = -np.inf
         for arc in self.piece.undecided(relaxed.x):
-            sides = self._try(held, *arc, 1), self._try(held, *arc, 0)
-            closed = (min(relaxed.objective - side.bound, whole) / whole for side in sides)
-            product = prod(max(share, LEAST_SIDE) for share in closed)
+            branching = self._try(held, *arc, 1), self._try(held, *arc, 0)
+            closed = (min(relaxed.objective - side.bound, whole) / whole for side in branching)
+            product = prod(max(part, MIN_SIDE) for part in closed)
             if product > gain:
-                best = sides
+                best = branching
                 gain = product
         return best
 
@@ -437,27 +444,25 @@ class Side(NamedTuple):
     pairs: Pairs
 
 
+Branching = tuple[Side, Side]
+"""The sides with an arc and without it."""
+
+
 def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
     """Return the strongly connected groups of at least two variables, each in their order."""
     position = {v: i for i, v in enumerate(problem)}
-    arcs = [
-        (position[u], position[v])
-        for v, own in problem.items()
-        for u in members_of(reduce(or_, (p for _, p in own), 0))
-        if u in position
-    ]
-    tails, heads = np.array(arcs, np.int64).reshape(-1, 2).T
-    labels = strong_components(tails, heads, len(problem)).tolist()
+    tails: list[int] = []
+    heads: list[int] = []
+    for v, candidates in problem.items():
+        parents = members_of(reduce(or_, (p for _, p in candidates), 0))
+        inside = [position[u] for u in parents if u in position]
+        tails += inside
+        heads += [position[v]] * len(inside)
+    labels = strong_components(np.array(tails, np.int64), np.array(heads, np.int64), len(problem))
     groups: dict[int, list[int]] = {}
-    for v, label in zip(problem, labels, strict=True):
+    for v, label in zip(problem, labels.tolist(), strict=True):
         groups.setdefault(label, []).append(v)
     return sorted(tuple(group) for group in groups.values() if len(group) > 1)
-
-
-def restricted(problem: Problem, part: tuple[int, ...]) -> Problem:
-    """Return the problem of some variables; their parents elsewhere are granted."""
-    inside = sum(1 << v for v in part)
-    return {v: [(s, p & inside) for s, p in problem[v]] for v in part}
 
 
 def _size(problem: Problem) -> int:

@@ -19,9 +19,18 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.errors import CheckError, OptionError
 
-from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
-from .certificate_checker import RULES
+from .certificate import (
+    DENOMINATOR,
+    Certificate,
+    Cluster,
+    Restriction,
+    Writing,
+    bits_of,
+    sealed,
+)
+from .certificate_checker import Problem as ExactProblem
 from .certificate_checker import read_scores as read_exact
+from .certificate_checker import restrict
 from .clusters import Counted
 from .constraints import MaxParents
 from .problem import Problem
@@ -79,30 +88,34 @@ def certify(
     CheckError
         When the network is not one of the problem's.
     """
+    # the exact problem: candidates that keep the restrictions, scores as whole numbers
     restrictions = _restrictions(problem)
     tables = read_exact(scores, list(problem.names)) if scores else _decimals(problem)
-    for rule, number, v in restrictions:
-        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
-    chosen = [sum(1 << p for p in own) for own in parents]
-    for v, (own, table) in enumerate(zip(chosen, tables, strict=True)):
-        if own not in table:
-            raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
+    restrict(tables, restrictions)
+    network = [bits_of(parent_set) for parent_set in parents]
     grid = lcm(*(s.denominator for table in tables for s in table.values()))
-    known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
-    score = sum(known)
+    family_scores = []
+    exact_problem = ExactProblem()
+    for v, table in enumerate(tables):
+        if network[v] not in table:
+            raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
+        family_scores.append(int(table[network[v]] * grid))
+        exact_problem[v] = [(int(s * grid) * DENOMINATOR, p) for p, s in table.items()]
+
+    # the tree that bounds it
+    score = sum(family_scores)
     tolerance = floor(Fraction(EXACT) * grid)
-    proof = Proof(grid, chosen, known, control, most_nodes, tolerance)
-    root = proof.prove(
-        {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
-        max(tolerance, floor(Fraction(gap) * grid)),
-        _bits(clusters),
-    )
+    slack = max(tolerance, floor(Fraction(gap) * grid))
+    proof = Proof(grid, network, family_scores, control, most_nodes, tolerance)
+    root = proof.prove(exact_problem, slack, _as_bits(clusters))
+
+    # the certificate; writing the tree numbers the clusters
     writing = Writing(grid)
     tree = writing.tree(root)
     certificate = Certificate(
         variables=list(problem.names),
         restrictions=restrictions,
-        parents=[sorted(map(int, own)) for own in parents],
+        parents=[sorted(map(int, parent_set)) for parent_set in parents],
         score=writing.score(score),
         bound=writing.score(root.bound),
         gap=writing.score(root.bound - score),
@@ -122,28 +135,27 @@ def _restrictions(problem: Problem) -> list[Restriction]:
             "covers required and forbidden arcs, and what follows for single parent sets"
         )
     forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+    limits = [c for c in problem.constraints if isinstance(c, MaxParents)]
     return [
         *(("required", parent, child) for parent, child in sorted(problem.required)),
         *(("forbidden", parent, child) for parent, child in sorted(forbidden)),
-        *(
-            ("at most", c.most, c.variable)
-            for c in problem.constraints
-            if isinstance(c, MaxParents)
-        ),
+        *(("at most", limit.most, limit.variable) for limit in limits),
     ]
 
 
 def _decimals(problem: Problem) -> list[dict[int, Fraction]]:
     """Return the scores by set of parents: the shortest decimals, which score files hold, too."""
-    return [
-        {sum(1 << p for p in parents): Fraction(repr(score)) for parents, score in candidates}
-        for candidates in map(problem.candidates, range(problem.n_variables))
-    ]
+    tables = []
+    for v in range(problem.n_variables):
+        candidates = problem.candidates(v)
+        tables.append({bits_of(parents): Fraction(repr(score)) for parents, score in candidates})
+    return tables
 
 
-def _bits(clusters: Counted | NDArray[np.bool_] | None) -> list[Cluster]:
+def _as_bits(clusters: Counted | NDArray[np.bool_] | None) -> list[Cluster]:
+    """Return clusters, given as rows, by their members as bits and their counts."""
     if clusters is None:
         return []
-    known = clusters if isinstance(clusters, Counted) else Counted.of(clusters)
-    bits = [sum(1 << v for v in np.flatnonzero(row).tolist()) for row in known.clusters]
-    return list(zip(bits, known.counts.tolist(), strict=True))
+    counted = clusters if isinstance(clusters, Counted) else Counted.of(clusters)
+    bits = [bits_of(np.flatnonzero(row).tolist()) for row in counted.clusters]
+    return list(zip(bits, counted.counts.tolist(), strict=True))

@@ -588,7 +588,7 @@ class TestStandAlone:
 
     def test_it_is_short_and_imports_the_standard_library_only(self):
         source = CHECKER.read_text()
-        assert len(source.splitlines()) <= 165
+        assert len(source.splitlines()) <= 360
         tree = ast.parse(source)
         imported = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import)
                     for a in node.names}  # fmt: skip
