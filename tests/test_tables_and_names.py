@@ -142,6 +142,7 @@ VARIABLES = {
     ),
     "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
     "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
+    "unmerged_graph": lambda v: el.unmerged_graph(NETWORK, root=v(0)),
     "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
     "most_probable_states": lambda v: el.queries.most_probable_states(NETWORK, None, [v(2)]),
     "pattern": lambda v: el.graphs.pattern(NETWORK),

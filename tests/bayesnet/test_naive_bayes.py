@@ -86,7 +86,7 @@ def test_a_number_of_components_is_met():
     data = table(np.random.default_rng(1), rows=200)
     for components in (1, 2, 5):
         assert learn_naive_bayes(data, components=components).model.n_components == components
-    with pytest.raises(OptionError, match="0 components"):
+    with pytest.raises(OptionError, match="'components': expected a whole number from 1, found 0"):
         learn_naive_bayes(data, components=0)
 
 
