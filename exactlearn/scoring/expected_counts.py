@@ -20,6 +20,7 @@ from exactlearn._runtime.display import Displayed
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.missing_parts import (
+    MissingParts,
     missing_parts,
     n_subsets,
     subset_posteriors,
@@ -136,56 +137,63 @@ def expected_counts(
     cardinalities = network.cardinalities
     tables = flat_tables(network.tables)
     layout = buckets(network.parents, cardinalities, codes)
-    # Rows whose parts need most are drawn.
     parts = missing_parts(layout, codes, masses)
-    _, cells = n_subsets(parts.codes, cardinalities, most)
-    ranked = np.argsort(cells, kind="stable")
-    is_large = np.zeros(len(cells), np.bool_)
-    is_large[ranked[np.cumsum(cells[ranked]) > most_cells]] = True
+    # Draws stand for the rows with the parts that need most posterior probabilities.
+    is_large = _are_large(parts, cardinalities, most, most_cells)
     is_drawn = np.zeros(len(codes), np.bool_)
     is_drawn[parts.rows[is_large[parts.of_row]]] = True
-    # Posteriors of the others.
+    drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
+    # The other parts get the joint posteriors of their sets of variables.
     states = np.where(codes < 0, cardinalities, 1)
     order = np.argsort(-((states - 1) * masses[:, None]).sum(axis=0), kind="stable")
     posteriors, impossible = subset_posteriors(
         layout, tables, parts.codes[~is_large], order, most, control
     )
-    _refuse_impossible(impossible >= 0)
+    _refuse_impossible(impossible)
     part = np.full(codes.shape, -1, np.int32)
-    place = np.zeros(codes.shape, np.int16)
     part[codes < 0] = (np.cumsum(~is_large) - 1)[parts.of_cell]
-    is_before = np.tril(np.ones((len(order), len(order)), np.bool_), -1)
-    for v in range(len(order)):
-        others = order[is_before[v]]
-        place[:, order[v]] = (part[:, others] == part[:, order[v]][:, None]).sum(axis=1)
-    drawn = codes[:0]
-    drawn_masses = masses[:0]
-    if is_drawn.any():
-        drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
+    place = _places_in_parts(part[:, order])
+    # Both kinds of rows, by variables in the order that suits counting.
     blank = np.full((len(drawn), len(order)), -1)
-    rows = index_rows(
-        _columns(codes[~is_drawn], drawn, order),
-        np.concatenate([masses[~is_drawn], drawn_masses]),
-        cardinalities[order],
-        MissingCells(
-            _columns(part[~is_drawn], blank, order),
-            _columns(place[~is_drawn], blank, order),
-            _most_entries(states[~is_drawn], most) + len(drawn),
-            posteriors,
-        ),
+    missing = MissingCells(
+        part=_columns(part[~is_drawn][:, order], blank),
+        place=_columns(place[~is_drawn], blank),
+        entries=_most_entries(states[~is_drawn], most) + len(drawn),
+        posteriors=posteriors,
     )
+    weights = np.concatenate([masses[~is_drawn], drawn_masses])
+    columns = _columns(codes[~is_drawn][:, order], drawn[:, order])
     return ExpectedCounts(
-        order.astype(np.int32),
-        rows,
-        float(dataset.row_weights.sum()),
-        most,
-        int(is_drawn.sum()),
-        not control.is_over,
+        order=order.astype(np.int32),
+        rows=index_rows(columns, weights, cardinalities[order], missing),
+        total=float(dataset.row_weights.sum()),
+        most=most,
+        drawn_rows=int(is_drawn.sum()),
+        finished=not control.is_over,
     )
+
+
+def _are_large(
+    parts: MissingParts, cardinalities: NDArray[np.int64], most: int, most_cells: int
+) -> NDArray[np.bool_]:
+    """Return which parts are left when the smallest ones take ``most_cells``, shape (parts,)."""
+    _, cells = n_subsets(parts.codes, cardinalities, most)
+    ranked = np.argsort(cells, kind="stable")
+    is_large = np.zeros(len(cells), np.bool_)
+    is_large[ranked[np.cumsum(cells[ranked]) > most_cells]] = True
+    return is_large
+
+
+def _places_in_parts(part: NDArray[np.int32]) -> NDArray[np.int16]:
+    """Return the place of each cell among those before it in its part, shape (rows, variables)."""
+    place = np.zeros(part.shape, np.int16)
+    for v in range(1, part.shape[1]):
+        place[:, v] = (part[:, :v] == part[:, v, None]).sum(axis=1)
+    return place
 
 
 def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Return how many configurations the missing cells of rows have at most, for sets of a size.
+    """Return the largest number of entries that rows have for prefixes of each size.
 
     ``states`` are those of each cell, one where it is observed, shape (rows, variables).
     """
@@ -195,12 +203,10 @@ def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.asarray(products.sum(axis=0), np.int64)
 
 
-def _columns(
-    first: NDArray[np.integer], second: NDArray[np.integer], order: NDArray[np.int64]
-) -> NDArray[Any]:
-    """Return rows of two tables by columns in an order."""
-    together = np.concatenate([first, second.astype(first.dtype)])
-    return np.ascontiguousarray(together.T[order])
+def _columns(exact: NDArray[Any], drawn: NDArray[np.integer]) -> NDArray[Any]:
+    """Return the rows of two tables by columns, as the first table's kind of numbers."""
+    together = np.concatenate([exact, drawn.astype(exact.dtype)])
+    return np.ascontiguousarray(together.T)
 
 
 def _drawn(
@@ -210,18 +216,20 @@ def _drawn(
     masses: NDArray[np.float64],
     seed: int,
 ) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
-    """Return draws from the joint posterior of some rows, and their weights."""
+    """Return draws from the joint posterior of some rows, and the weight of each draw."""
+    if not len(codes):
+        return codes, masses
     source = np.repeat(np.arange(len(codes)), DRAWS)
     completed = np.empty((len(source), codes.shape[1]), np.int16)
     uniform = np.random.default_rng(seed).random(completed.shape)
     space = space_for(layout, codes)
-    impossible = fill_cells(layout, tables, codes, source, uniform, space, completed)
-    _refuse_impossible(impossible >= 0)
+    _refuse_impossible(fill_cells(layout, tables, codes, source, uniform, space, completed))
     return completed, masses[source] / DRAWS
 
 
-def _refuse_impossible(impossible: bool) -> None:
-    if impossible:
+def _refuse_impossible(row: int) -> None:
+    """Refuse rows whose observed cells have probability zero, of which one is given, or -1."""
+    if row >= 0:
         raise DataError(
             "the observed cells of a row have probability zero under the network, so its missing "
             "cells have no posterior: use a network with smoothed parameters (smoothing > 0)"

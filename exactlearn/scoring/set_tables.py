@@ -26,9 +26,15 @@ LARGEST_EXACT_TOTAL = 2.0**53
 class MissingCells(NamedTuple):
     """The missing cells of rows.
 
-    Their parts, -1 where the cell is observed, and where each is among its part's variables, both
-    of shape (variables, rows); the most entries of all rows for a prefix of each size; the
-    posteriors.
+    Attributes
+    ----------
+    part, place
+        The part of the row that each cell is in, -1 where it is observed, and the cell's place
+        among the part's variables, shape (variables, rows) each.
+    entries
+        Largest number of entries of all rows for a prefix of each size, shape (sizes,).
+    posteriors
+        Joint posteriors of the sets of missing variables of the parts.
     """
 
     part: NDArray[np.int32]
@@ -40,7 +46,19 @@ class MissingCells(NamedTuple):
 class Rows(NamedTuple):
     """Distinct rows, by column, with the rows that deviate from each column's common state.
 
-    ``missing`` is ``None`` where all cells are observed; only Python code looks at it.
+    Attributes
+    ----------
+    codes, weights, total
+        States, -1 where missing, shape (variables, rows), the weight of each row, and of all.
+    cardinalities, common
+        Number of states of each variable, and its most common state, shape (variables,) each.
+    deviant_first, deviants
+        Where the rows that deviate from each variable's common state begin, shape (variables + 1,),
+        and these rows.
+    subtract
+        Whether the cells of the common state follow by subtraction.
+    missing
+        ``None`` where all cells are observed; only Python code looks at it.
     """
 
     codes: NDArray[np.int16]
@@ -55,14 +73,33 @@ class Rows(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Configurations of a growing prefix of variables, and scratch space of the kernels."""
+    """Configurations of a growing prefix of variables, and scratch space of the kernels.
+
+    Attributes
+    ----------
+    variables, depth
+        The variables of the prefix, shape (largest depth,), and their number, shape (1,).
+    sizes, totals
+        Number of configurations of the first variables, shape (depths,), and the weight of each
+        configuration, shape (depths, configurations).
+    ids
+        The configuration of each row, or entry, at each depth, shape (depths, rows).
+    table
+        Weights of the cells of the prefix with one more variable, all 0 between two counts.
+    remaining
+        Weight of each configuration of the prefix that is not yet in a cell.
+    counts
+        The counts of the set counted last that are not 0.
+    numbers
+        The number of each configuration among the observed ones.
+    """
 
     variables: NDArray[np.int64]
     sizes: NDArray[np.int64]
     ids: NDArray[np.int32]
     totals: NDArray[np.float64]
     table: NDArray[np.float64]
-    rest: NDArray[np.float64]
+    remaining: NDArray[np.float64]
     counts: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
@@ -71,9 +108,17 @@ class Stack(NamedTuple):
 class Entries(NamedTuple):
     """The missing cells, and the entries at each depth of a stack, row by row.
 
-    Where those of each row begin, shape (depths, rows + 1); and, of shape (depths, entries) each,
-    the weight, the state of the variable pushed last, and the entry below that each one extends.
     Kernels take ``None`` where all cells are observed, and then compile nothing of this.
+
+    Attributes
+    ----------
+    missing
+        The missing cells.
+    first
+        Where the entries of each row begin, shape (depths, rows + 1).
+    weight, state, below
+        The weight of each entry, its state of the variable pushed last, and the entry at the depth
+        below that it extends, shape (depths, entries) each.
     """
 
     missing: MissingCells
@@ -84,7 +129,7 @@ class Entries(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What one thread counts in."""
+    """Scratch space that one thread counts in."""
 
     stack: Stack
     entries: Entries | None
@@ -96,7 +141,7 @@ def index_rows(
     cardinalities: NDArray[np.int64],
     missing: MissingCells | None = None,
 ) -> Rows:
-    """Find each column's most common state and the rows that deviate from it.
+    """Return rows with each column's most common state and the rows that deviate from it.
 
     Weights that are not whole numbers forbid subtraction, whose rounding would turn empty cells
     into nearly empty ones; then every row is listed as deviant.
@@ -107,57 +152,55 @@ def index_rows(
     deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
         common.append(int(np.bincount(np.maximum(column, 0), weights, r).argmax()))
-        listed = column != common[-1] if is_whole else np.ones(len(column), np.bool_)
-        deviants.append(np.flatnonzero(listed).astype(np.int32))
+        is_deviant = column != common[-1] if is_whole else np.ones(len(column), np.bool_)
+        deviants.append(np.flatnonzero(is_deviant).astype(np.int32))
     return Rows(
-        codes,
-        weights,
-        total,
-        cardinalities,
-        np.array(common, np.int64),
-        np.cumsum([0, *map(len, deviants)]).astype(np.int64),
-        np.concatenate([np.zeros(0, np.int32), *deviants]),
-        is_whole,
-        missing,
+        codes=codes,
+        weights=weights,
+        total=total,
+        cardinalities=cardinalities,
+        common=np.array(common, np.int64),
+        deviant_first=np.cumsum([0, *map(len, deviants)]).astype(np.int64),
+        deviants=np.concatenate([np.zeros(0, np.int32), *deviants]),
+        subtract=is_whole,
+        missing=missing,
     )
 
 
 def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
-    """Allocate space to count sets of up to ``depth`` variables.
+    """Return space to count sets of up to ``depth`` variables.
 
-    Configurations that no row has are numbered as well where ``every`` says so.
+    With ``every``, configurations that no row has are numbered as well.
     """
     missing = rows.missing
-    n = rows.codes.shape[1]
+    n_rows = len(rows.weights)
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
-    most = np.prod(largest[:-1])
-    if missing is not None:  # the whole set is pushed
-        n = int(missing.entries[depth])
-        most = np.prod(largest)
-    width = max(1, int(most if every else min(n, most)))
+    # Of complete rows the last variable of a set is counted, not pushed.
+    n_entries = n_rows if missing is None else int(missing.entries[depth])
+    configurations = float(np.prod(largest[:-1] if missing is None else largest))
+    width = max(1, int(configurations if every else min(n_entries, configurations)))
     cells = width * int(largest.max(initial=1))
+    shape = (depth + 1, n_entries)
     stack = Stack(
-        np.full(depth, -1, np.int64),
-        np.ones(depth + 1, np.int64),
-        np.zeros((depth + 1, n), np.int32),
-        np.zeros((depth + 1, width)),
-        np.zeros(cells),
-        np.zeros(width),
-        np.zeros(min(n, cells)),
-        np.zeros(cells, np.int32),
-        np.zeros(1, np.int64),
+        variables=np.full(depth, -1, np.int64),
+        sizes=np.ones(depth + 1, np.int64),
+        ids=np.zeros(shape, np.int32),
+        totals=np.zeros((depth + 1, width)),
+        table=np.zeros(cells),
+        remaining=np.zeros(width),
+        counts=np.zeros(min(n_entries, cells)),
+        numbers=np.zeros(cells, np.int32),
+        depth=np.zeros(1, np.int64),
     )
     stack.totals[0, 0] = rows.total
     if missing is None:
         return Space(stack, None)
-    shape = (depth + 1, n)
-    n_rows = len(rows.weights)
     entries = Entries(
-        missing,
-        np.zeros((depth + 1, n_rows + 1), np.int64),
-        np.empty(shape),
-        np.empty(shape, np.int16),
-        np.empty(shape, np.int32),
+        missing=missing,
+        first=np.zeros((depth + 1, n_rows + 1), np.int64),
+        weight=np.empty(shape),
+        state=np.empty(shape, np.int16),
+        below=np.empty(shape, np.int32),
     )
     entries.first[0] = np.arange(n_rows + 1)
     entries.weight[0, :n_rows] = rows.weights
@@ -165,77 +208,124 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
 
 
 @in_place_kernel
-def _push_entries(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int, is_last: bool
-) -> int:
-    """Extend the entries by a variable, unless it is the last, and add up configurations' totals.
-
-    Where configurations are numbered, those that entries have are, as they come.
+def _joint_posteriors(
+    missing: MissingCells, stack: Stack, depth: int, variable: int, row: int
+) -> tuple[int, int]:
+    """Return where the posteriors that a missing cell is conditioned by begin.
 
     Returns
     -------
-    int
-        How many configurations there are.
+    prefix, joint
+        Where the joint posterior of the prefix's variables in the cell's part begins, -1 where
+        there are none, and that of these variables with the cell.
     """
-    missing, first, weight, state, below = entries
-    part = missing.part
     posteriors = missing.posteriors
-    variables = stack.variables
-    r = rows.cardinalities[variable]
-    column = rows.codes[variable]
-    ids = stack.ids[depth]
-    totals = stack.totals[depth + 1]
-    cells = stack.sizes[depth] * r
-    observed = 0
-    n = 0
-    is_numbered = cells > len(totals)
+    part = missing.part[variable, row]
+    prefix = -1
+    first_child = posteriors.first[part]
+    for d in range(depth):
+        earlier = stack.variables[d]
+        if missing.part[earlier, row] == part:
+            node = first_child + missing.place[earlier, row]
+            prefix = posteriors.begin[node]
+            first_child = posteriors.child[node]
+    return prefix, posteriors.begin[first_child + missing.place[variable, row]]
+
+
+@in_place_kernel
+def _configuration_in_part(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, entry: int, row: int, part: int
+) -> int:
+    """Return the number of an entry's configuration of the prefix's variables in one part."""
+    number = 0
+    stride = 1
+    for d in range(depth, 0, -1):
+        variable = stack.variables[d - 1]
+        if entries.missing.part[variable, row] == part:
+            number += stride * entries.state[d, entry]
+            stride *= rows.cardinalities[variable]
+        entry = entries.below[d, entry]
+    return number
+
+
+@in_place_kernel
+def _clear_totals(stack: Stack, depth: int, cells: int) -> None:
+    """Empty the totals at a depth; where there is no room for all cells, none has a number yet."""
+    width = stack.totals.shape[1]
+    is_numbered = cells > width
+    stack.sizes[depth] = 0 if is_numbered else cells
     for c in range(cells):
         stack.numbers[c] = -1 if is_numbered else c
-    for c in range(min(cells, len(totals))):
-        totals[c] = 0.0
+    for c in range(min(cells, width)):
+        stack.totals[depth, c] = 0.0
+
+
+@in_place_kernel
+def _add_entry(
+    stack: Stack,
+    entries: Entries,
+    depth: int,
+    below: int,
+    r: int,
+    state: int,
+    weight: float,
+    n: int,
+) -> int:
+    """Extend an entry by one of ``r`` states, and add up the weight of its configuration.
+
+    Returns the number of entries at this depth, which was ``n``: an entry of weight 0 is left out.
+    """
+    if weight <= 0.0:
+        return n
+    cell = stack.ids[depth - 1, below] * r + state
+    if stack.numbers[cell] < 0:
+        stack.numbers[cell] = stack.sizes[depth]
+        stack.sizes[depth] += 1
+    number = stack.numbers[cell]
+    stack.totals[depth, number] += weight
+    stack.ids[depth, n] = number
+    entries.weight[depth, n] = weight
+    entries.state[depth, n] = state
+    entries.below[depth, n] = below
+    return n + 1
+
+
+@in_place_kernel
+def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int) -> None:
+    """Extend the entries by a variable, and add up the totals of configurations.
+
+    Where configurations outnumber the space for them, those that entries have are numbered as they
+    come.
+    """
+    missing = entries.missing
+    probability = missing.posteriors.probability
+    r = rows.cardinalities[variable]
+    column = rows.codes[variable]
+    above = depth + 1
+    _clear_totals(stack, above, stack.sizes[depth] * r)
+    n = 0
     for row in range(len(column)):
-        code = column[row]
-        node = -1
-        begin = 0
-        if code < 0:
-            # The set of the prefix's variables in the cell's part, and that with the cell.
-            before = posteriors.first[part[variable, row]]
-            for d in range(depth):
-                if part[variables[d], row] == part[variable, row]:
-                    node = before + missing.place[variables[d], row]
-                    before = posteriors.child[node]
-            begin = posteriors.begin[before + missing.place[variable, row]]
-        for e in range(first[depth, row], first[depth, row + 1]):
-            share = weight[depth, e]
-            place = 0
-            stride = 1
-            at = e
-            if node >= 0:
-                for d in range(depth, 0, -1):
-                    if part[variables[d - 1], row] == part[variable, row]:
-                        place += stride * state[d, at]
-                        stride *= rows.cardinalities[variables[d - 1]]
-                    at = below[d, at]
-                share /= posteriors.probability[posteriors.begin[node] + place]
-            for k in range(max(code, 0), r if code < 0 else code + 1):
-                new = share
-                if code < 0:
-                    new *= posteriors.probability[begin + place * r + k]
-                if new > 0.0:
-                    cell = ids[e] * r + k
-                    if stack.numbers[cell] < 0:
-                        stack.numbers[cell] = observed
-                        observed += 1
-                    cell = stack.numbers[cell]
-                    totals[cell] += new
-                    if not is_last:
-                        stack.ids[depth + 1, n] = cell
-                        weight[depth + 1, n] = new
-                        state[depth + 1, n] = k
-                        below[depth + 1, n] = e
-                        n += 1
-        first[depth + 1, row + 1] = n
-    return observed if is_numbered else cells
+        begin = entries.first[depth, row]
+        end = entries.first[depth, row + 1]
+        if column[row] >= 0:
+            for entry in range(begin, end):
+                weight = entries.weight[depth, entry]
+                n = _add_entry(stack, entries, above, entry, r, column[row], weight, n)
+        else:
+            part = missing.part[variable, row]
+            prefix, joint = _joint_posteriors(missing, stack, depth, variable, row)
+            for entry in range(begin, end):
+                # P(state | observed, prefix) = P(prefix, state | observed) / P(prefix | observed)
+                weight = entries.weight[depth, entry]
+                first = joint
+                if prefix >= 0:
+                    place = _configuration_in_part(rows, stack, entries, depth, entry, row, part)
+                    weight /= probability[prefix + place]
+                    first += place * r
+                for k in range(r):
+                    posterior = weight * probability[first + k]
+                    n = _add_entry(stack, entries, above, entry, r, k, posterior, n)
+        entries.first[above, row + 1] = n
 
 
 @in_place_kernel
@@ -257,36 +347,35 @@ def _fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     r = rows.cardinalities[variable]
     common = rows.common[variable]
     for c in range(stack.sizes[depth]):
-        rest = stack.totals[depth, c]
+        remaining = stack.totals[depth, c]
         for k in range(r):
-            rest -= stack.table[c * r + k]
-        stack.table[c * r + common] = max(rest, 0.0)
+            remaining -= stack.table[c * r + k]
+        stack.table[c * r + common] = max(remaining, 0.0)
 
 
 @in_place_kernel
-def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
-    """Count a variable, and number the rows' configurations; return how many there are."""
+def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+    """Extend the prefix by a variable of complete rows, and number their configurations."""
     r = rows.cardinalities[variable]
-    n = rows.codes.shape[1]
     column = rows.codes[variable]
     cells = stack.sizes[depth] * r
-    old = stack.ids[depth]
-    new = stack.ids[depth + 1]
+    ids = stack.ids[depth]
     totals = stack.totals[depth + 1]
     is_numbered = cells > len(totals)
-    observed = 0
+    n = 0
     _count(rows, stack, depth, variable)
     _fill_common(rows, stack, depth, variable)
+    # The table becomes the totals of the configurations, and is cleared.
     for c in range(cells):
         if stack.table[c] > 0 or not is_numbered:
-            totals[observed] = stack.table[c]
-            stack.numbers[c] = observed
-            observed += 1
+            totals[n] = stack.table[c]
+            stack.numbers[c] = n
+            n += 1
         stack.table[c] = 0
-    for row in range(n):
-        cell = old[row] * r + column[row]
-        new[row] = stack.numbers[cell] if is_numbered else cell
-    return observed
+    stack.sizes[depth + 1] = n
+    for row in range(len(column)):
+        cell = ids[row] * r + column[row]
+        stack.ids[depth + 1, row] = stack.numbers[cell] if is_numbered else cell
 
 
 @in_place_kernel
@@ -313,10 +402,9 @@ def count_set(
     for depth in range(same, top if entries is None else top + 1):
         variable = subset[top - depth]
         if entries is None:
-            stack.sizes[depth + 1] = _push_rows(rows, stack, depth, variable)
+            _push_rows(rows, stack, depth, variable)
         else:
-            is_last = depth == top
-            stack.sizes[depth + 1] = _push_entries(rows, stack, entries, depth, variable, is_last)
+            _push_entries(rows, stack, entries, depth, variable)
         stack.variables[depth] = variable
     stack.depth[0] = top
     if entries is None:
@@ -333,46 +421,60 @@ def take_counts(
 
     Returns
     -------
-    found, draws
+    n_counts, draws
         Number of observed configurations, and the same where one that weighs less than one row
         counts by its weight.
     """
-    r = rows.cardinalities[variable]
-    size = stack.sizes[depth]
-    found = 0
+    if entries is not None:
+        return _take_dense(stack.totals[depth + 1], stack.sizes[depth + 1], stack.counts)
+    cells = stack.sizes[depth] * rows.cardinalities[variable]
+    n_deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
+    if cells <= 2 * n_deviants:
+        _fill_common(rows, stack, depth, variable)
+        return _take_dense(stack.table, cells, stack.counts)
+    return _take_touched(rows, stack, depth, variable)
+
+
+@in_place_kernel
+def _take_dense(
+    table: NDArray[np.float64], cells: int, counts: NDArray[np.float64]
+) -> tuple[int, float]:
+    """List the counts in the first cells of a table that are not 0, and clear these cells."""
+    n_counts = 0
     draws = 0.0
-    first = rows.deviant_first[variable]
-    last = rows.deviant_first[variable + 1]
+    for c in range(cells):
+        if table[c] > 0:
+            counts[n_counts] = table[c]
+            draws += min(table[c], 1.0)
+            n_counts += 1
+            table[c] = 0
+    return n_counts, draws
+
+
+@in_place_kernel
+def _take_touched(rows: Rows, stack: Stack, depth: int, variable: int) -> tuple[int, float]:
+    """List the counts of the cells that deviant rows touched, then those of the common state."""
+    r = rows.cardinalities[variable]
     ids = stack.ids[depth]
     column = rows.codes[variable]
-    rest = stack.rest
-    table = stack.table
-    is_sparse = False
-    cells = size * r
-    if entries is not None:
-        table = stack.totals[depth + 1]
-        cells = stack.sizes[depth + 1]
-    elif size * r <= 2 * (last - first):
-        _fill_common(rows, stack, depth, variable)
-    else:
-        is_sparse = True
-        cells = last - first
-        for c in range(size):
-            rest[c] = stack.totals[depth, c]
-    for t in range(cells):
-        row = rows.deviants[first + t] if is_sparse else 0
-        cell = ids[row] * r + column[row] if is_sparse else t
-        n = table[cell]
-        if n > 0:
-            stack.counts[found] = n
-            table[cell] = 0
-            draws += min(n, 1.0)
-            found += 1
-            if is_sparse:
-                rest[ids[row]] -= n
-    for c in range(size if rows.subtract and is_sparse else 0):
-        if rest[c] > 0:
-            stack.counts[found] = rest[c]
-            draws += min(rest[c], 1.0)
-            found += 1
-    return found, draws
+    remaining = stack.remaining
+    n_counts = 0
+    draws = 0.0
+    for c in range(stack.sizes[depth]):
+        remaining[c] = stack.totals[depth, c]
+    for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
+        row = rows.deviants[t]
+        cell = ids[row] * r + column[row]
+        count = stack.table[cell]
+        if count > 0:
+            stack.counts[n_counts] = count
+            stack.table[cell] = 0
+            draws += min(count, 1.0)
+            n_counts += 1
+            remaining[ids[row]] -= count
+    if rows.subtract:
+        # What deviant rows leave of a configuration has the common state.
+        tail, common_draws = _take_dense(remaining, stack.sizes[depth], stack.counts[n_counts:])
+        n_counts += tail
+        draws += common_draws
+    return n_counts, draws
