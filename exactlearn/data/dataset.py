@@ -756,7 +756,9 @@ def require_complete(
     DataError
         Names the first such cell and how many there are.
     """
-    columns = [*map(dataset.index, dataset.names if names is None else names)]
+    if dataset.is_complete:
+        return
+    columns = [*range(dataset.n_variables)] if names is None else [*map(dataset.index, names)]
     missing = np.argwhere(dataset.codes[:, columns] == MISSING)
     if len(missing):
         row, column = missing[0].tolist()
