@@ -43,9 +43,9 @@ from exactlearn.solvers.components import undominated
 from exactlearn.solvers.problem import Arc
 
 QUEUE_ROOM = 2**19
-"""Sets waiting at most for one child; the less promising half is given up when there are more."""
+"""Most sets that wait for one child; the less promising half is given up when there are more."""
 MIN_SECONDS = 1e-9
-"""What a budget of time has left at least."""
+"""Least seconds that a budget of time has left."""
 DEEPEST = 24
 """Most parents a search considers."""
 BATCH = 256
@@ -61,14 +61,14 @@ EXPAND = -1
 """Stands in the queue for the place of a parent: the node's neighbours are to be queued."""
 
 NODE = np.dtype(
-    [(name, np.int64) for name in ("above", "place", "depth", "is_useful")]
-    + [(name, np.float64) for name in ("score", "best", "own", "space", "cells")]
+    [(name, np.int64) for name in ("subset", "place", "depth", "is_useful")]
+    + [(name, np.float64) for name in ("score", "best", "parents_sum", "q", "cells")]
 )
-"""A parent set that was scored: it adds one parent, by place, to another.
+"""A parent set that was scored: it adds one parent, by place, to another node, its subset.
 
-``best`` is the highest known score of a subset, the set included, ``own`` the sum over the table of
-the parents alone, ``space`` the number of their configurations and ``cells`` that of the observed
-configurations of the family. A node is useful while no known subset scores as much.
+``best`` is the highest known score of a subset, the set included, ``parents_sum`` the sum over the
+table of the parents alone, ``q`` the number of their configurations and ``cells`` that of the
+observed configurations of the family. A node is useful while no known subset scores as much.
 """
 
 Places = NDArray[np.int64]
@@ -148,7 +148,10 @@ class CandidateSearch:
         budget: Budget,
         threads: int = 1,
     ) -> None:
-        self.sums, self.n, self.budget, self.threads = sums, len(sums.order), budget, threads
+        self.sums = sums
+        self.n = len(sums.order)
+        self.budget = budget
+        self.threads = threads
         self.required = required
         self.forbidden = forbidden
         self.max_parents = min(max_parents, DEEPEST)
@@ -162,7 +165,7 @@ class CandidateSearch:
 
     @property
     def how_far(self) -> str:
-        """What was searched, in a sentence."""
+        """The progress of the search, in a sentence."""
         return f"the parent sets of {self.n_searched} of {self.n} variables were searched"
 
     def run(
@@ -182,25 +185,25 @@ class CandidateSearch:
             searches = in_order(identify, self.n, self._space, self.threads)
         else:
             searches = workers.pieces(CandidateSearch.alone, (self,), self.n)
-        for found, is_exhausted in searches:
+        for candidates, is_exhausted in searches:
             self.exhausted &= is_exhausted
             self.n_searched += 1
-            yield found
+            yield candidates
             if on_progress is not None:
                 on_progress(self.n_searched, self.n)
 
     def alone(self, variable: int) -> tuple[SizedCandidates, bool]:
         """Search for one variable, in its share of the time, for a worker."""
-        share = (self.budget.seconds or math.inf) * min(1.0, self.threads / self.n)
+        seconds = (self.budget.seconds or math.inf) * min(1.0, self.threads / self.n)
         control = SearchControl.within()
-        return self._search(variable, self._space(), clock() + share, lambda: control.is_stopped)
+        return self._search(variable, self._space(), clock() + seconds, lambda: control.is_stopped)
 
     def _space(self) -> Space:
-        """Return what one thread counts in."""
+        """Return the scratch space that one thread counts in."""
         return self.sums.space(self.max_parents + 1)
 
     def _deadline(self, start: float, variable: int) -> float:
-        """Return when the search for a variable ends: the time left, shared evenly."""
+        """Return the clock at the end of a variable's search: the time left, shared evenly."""
         now = clock()
         seconds = self.budget.seconds or math.inf
         left = start + seconds - now
@@ -211,9 +214,9 @@ class CandidateSearch:
         self, variable: int, space: Space, deadline: float, is_over: Callable[[], bool]
     ) -> tuple[SizedCandidates, bool]:
         """Return the candidates of a variable, and whether nothing was left to be searched."""
-        needed = [p for p, c in self.required if c == variable]
-        barred = {p for p, c in self.forbidden if c == variable} | {variable, *needed}
-        tree = _Tree(self.sums, space, self.max_parents, variable, needed, barred)
+        required = [p for p, c in self.required if c == variable]
+        barred = {p for p, c in self.forbidden if c == variable} | {variable, *required}
+        tree = _Tree(self.sums, space, self.max_parents, variable, required, barred)
         limit = self.budget.tables or 2**62
         start = clock()
 
@@ -222,24 +225,82 @@ class CandidateSearch:
 
         tree.score_singles(goes_on)
         tables = limit
-        if deadline < math.inf:  # what there is time for, as it went so far
-            each = max(1e-7, (clock() - start) / tree.n_tables)
-            tables = min(limit, int(max(0.0, deadline - clock()) / each))
+        if deadline < math.inf:  # the tables that there is time for, at the pace so far
+            seconds_per_table = max(1e-7, (clock() - start) / tree.n_tables)
+            tables = min(limit, int(max(0.0, deadline - clock()) / seconds_per_table))
         tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
         while tree.queue.size and goes_on():
             tree.advance(limit - tree.n_tables)
         return tree.candidates(), not (tree.queue.size or tree.is_cut)
 
 
+class _Queue:
+    """Steps that wait for their turn: their worth, a node, and the place of one parent more.
+
+    ``steps`` has shape (3, steps).
+    """
+
+    def __init__(self) -> None:
+        self.steps = np.zeros((3, 0))
+
+    @property
+    def size(self) -> int:
+        """Number of steps."""
+        return self.steps.shape[1]
+
+    def put(self, worth: Floats, node: Places, place: Places | int) -> None:
+        """Add steps."""
+        steps = np.stack(np.broadcast_arrays(worth, node, place))
+        self.steps = np.concatenate([self.steps, steps], axis=1)
+
+    def take(self, n: int) -> Floats:
+        """Take out the ``n`` steps that are worth most, or all."""
+        order = np.arange(self.size)
+        if n < len(order):
+            order = np.argpartition(-self.steps[0], n)
+        taken = self.steps[:, order[:n]]
+        self.steps = self.steps[:, order[n:]]
+        return taken
+
+
+class _ScoredSets:
+    """The table of the parent sets that were scored: a tree, from the required parents alone."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        self._nodes = np.zeros(1, NODE)
+
+    @property
+    def nodes(self) -> NDArray[np.void]:
+        """The sets, a view that is written to, shape (sets,)."""
+        return self._nodes[: self.size]
+
+    def append(self, nodes: NDArray[np.void]) -> Places:
+        """Add sets; return their rows."""
+        first = self.size
+        self.size += len(nodes)
+        if self.size > len(self._nodes):  # room for as many again
+            self._nodes = np.concatenate([self._nodes, np.zeros(self.size, NODE)])
+        self._nodes[first : self.size] = nodes
+        return np.arange(first, self.size)
+
+    def members(self, node: Places) -> Places:
+        """Return the places of the parents of nodes, the last one first, filled up with -1."""
+        columns = [np.full(len(node), -1)]
+        while (node > 0).any():
+            columns.append(np.where(node > 0, self._nodes["place"][node], -1))
+            node = np.where(node > 0, self._nodes["subset"][node], 0)
+        return np.column_stack(columns[1:] or columns)
+
+
 class _Tree:
-    """The parent sets of one child that were scored, and the queue of those to be scored.
+    """The search for the parent sets of one child.
 
     By place in the order of parents, ``single`` and ``pair`` hold the scores of the required
     parents with one and with two more, not-a-number where not known; ``gain`` and ``interaction``
     hold the likelihood part of what they gain, and of what a pair gains beyond that, 0 where not
     known. The matrices cover the first places only, their upper triangles, and have a last row for
-    all other places. The queue holds what sets are worth, a node, and the place of one parent more,
-    shape (3, sets).
+    all other places.
     """
 
     def __init__(
@@ -253,20 +314,24 @@ class _Tree:
     ) -> None:
         place = np.argsort(sums.order)
         states = sums.rows.cardinalities
+        allowed = [p for p in range(len(place)) if p not in barred]
         self.sums = sums
         self.space = space
-        self.child, self.required = int(place[variable]), np.sort(place[required])
-        self.parents = np.sort(place[[p for p in range(len(place)) if p not in barred]])
-        self.r, self.deepest = int(states[self.child]), max_parents - len(required)
-        self.single, self.gain = (np.full(len(self.parents), value) for value in (np.nan, 0.0))
-        self.pair, self.interaction = np.zeros((1, 0)), np.zeros((1, 0))
-        self.nodes = np.zeros(1, NODE)
-        self.n_nodes = 1
-        self.queue = np.zeros((3, 0))
+        self.child = int(place[variable])
+        self.r = int(states[self.child])
+        self.required = np.sort(place[required])
+        self.parents = np.sort(place[allowed])
+        self.deepest = max_parents - len(required)
+        self.single = np.full(len(allowed), np.nan)
+        self.gain = np.zeros(len(allowed))
+        self.pair = np.zeros((1, 0))
+        self.interaction = np.zeros((1, 0))
+        self.scored = _ScoredSets()
+        self.queue = _Queue()
         self.n_tables = 0
         self.is_cut = False
-        self.most = max(32, min(BATCH_CELLS // max(1, len(self.parents)), sums.block))
-        self.nodes["space"] = states[self.required].prod(dtype=np.float64)
+        self.largest_batch = max(32, min(BATCH_CELLS // max(1, len(allowed)), sums.block))
+        self.scored.nodes["q"] = states[self.required].prod(dtype=np.float64)
 
     @property
     def states(self) -> Floats:
@@ -275,61 +340,63 @@ class _Tree:
 
     def score_singles(self, goes_on: Callable[[], bool]) -> None:
         """Score the required parents alone and with each other parent; put these in order."""
-        root = self.nodes
-        self._tabulate(root["space"])
-        root["score"], root["own"], root["cells"] = self._count(np.zeros((1, 0), np.int64))
-        root["score"] -= self._penalty(root["space"])
+        root = self.scored.nodes
+        self._tabulate(root["q"])
+        root["score"], root["parents_sum"], root["cells"] = self._count(np.zeros((1, 0), np.int64))
+        root["score"] -= self._penalty(root["q"])
         root["best"] = root["score"]
         root["is_useful"] = True
         if self.deepest <= 0:
             return
         places = np.arange(len(self.parents))
         new = self._score_all(np.zeros_like(places), places, goes_on)
-        nodes = self.nodes[new]
-        self.single[nodes["place"]] = nodes["score"]
-        self.gain[nodes["place"]] = self._part(nodes) - self._part(self.nodes[:1])
+        place = self.scored.nodes["place"][new]
+        self.single[place] = self.scored.nodes["score"][new]
+        self.gain[place] = self._gained(new)
         order = np.argsort(-self.single, kind="stable")  # those that bounds close come last
-        self.nodes["place"][new] = np.argsort(order)[nodes["place"]]
-        self.parents, self.single, self.gain = (
-            array[order] for array in (self.parents, self.single, self.gain)
-        )
+        self.scored.nodes["place"][new] = np.argsort(order)[place]
+        self.parents = self.parents[order]
+        self.single = self.single[order]
+        self.gain = self.gain[order]
 
     def score_pairs(self, covered: int, goes_on: Callable[[], bool]) -> None:
         """Score all pairs of the first parents; then all that was scored waits to be extended."""
         covered = min(len(self.parents), covered) if self.deepest > 1 else 0
         self.pair = np.full((covered + 1, covered), np.nan)
         self.interaction = np.zeros((covered + 1, covered))
-        singles = np.arange(1, self.n_nodes)
-        place = self.nodes["place"][singles]
-        row, other = np.nonzero(np.arange(covered) > place[:, None])
-        new = self._score_all(singles[row], other, goes_on)
-        nodes = self.nodes[new]
-        pair = self.nodes["place"][nodes["above"]], nodes["place"]
-        self.pair[pair] = nodes["score"]
-        gains = self.gain[pair[0]] + self.gain[pair[1]]
-        self.interaction[pair] = self._part(nodes) - self._part(self.nodes[:1]) - gains
-        self._enqueue(np.arange(1, self.n_nodes))
+        singles = np.arange(1, self.scored.size)
+        place = self.scored.nodes["place"][singles]
+        row, second = np.nonzero(np.arange(covered) > place[:, None])
+        new = self._score_all(singles[row], second, goes_on)
+        nodes = self.scored.nodes[new]
+        first = self.scored.nodes["place"][nodes["subset"]]
+        second = nodes["place"]
+        self.pair[first, second] = nodes["score"]
+        gains = self.gain[first] + self.gain[second]
+        self.interaction[first, second] = self._gained(new) - gains
+        self._enqueue(np.arange(1, self.scored.size))
 
     def advance(self, left: int) -> None:
         """Extend and score the sets of the queue that are worth most, ``left`` at most."""
-        n_waiting = self.queue.shape[1]
-        batch = self._take(min(max(BATCH, n_waiting // BATCH_SHARE), self.most, max(32, left)))
-        node, place = batch[1:, np.argsort(batch[1], kind="stable")].astype(np.int64)
+        batch = max(BATCH, self.queue.size // BATCH_SHARE)
+        steps = self.queue.take(min(batch, self.largest_batch, max(32, left)))
+        node, place = steps[1:, np.argsort(steps[1], kind="stable")].astype(np.int64)
         is_scored = place == EXPAND
         self._extend(node[is_scored], left)
         self._enqueue(self._score(node[~is_scored], place[~is_scored]))
-        if self.queue.shape[1] > QUEUE_ROOM:
-            self.queue = self._take(self.queue.shape[1] // 2)
+        if self.queue.size > QUEUE_ROOM:
+            self.queue.steps = self.queue.take(self.queue.size // 2)
             self.is_cut = True
 
     def candidates(self) -> SizedCandidates:
-        """Return what no other set that was scored dominates."""
-        nodes = self.nodes[: self.n_nodes]
+        """Return the sets that no other scored set dominates."""
+        nodes = self.scored.nodes
         order = self.sums.order
-        n = len(self.sums.order)
+        n = len(order)
         useful = np.flatnonzero(nodes["is_useful"])
         useful = useful[np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))]
-        sets = self._sets(self._members(useful))
+        sets = self._sets(self.scored.members(useful))
+        # A set as bits in words of 64, to compare it with its subsets.
         masks = np.zeros((len(sets), -(-n // 64)), np.uint64)
         for column in sets.T:
             row = np.flatnonzero(column >= 0)
@@ -337,25 +404,8 @@ class _Tree:
         kept = undominated(np.array([0, len(sets)]), masks)
         parents = np.sort(np.where(sets >= 0, order[sets], n)[kept], axis=1)
         parents = np.where(parents < n, parents, -1).astype(np.int32)
-        owner = np.full(len(parents), order[self.child], np.int32)
-        return SizedCandidates(owner, parents, nodes["score"][useful[kept]])
-
-    def _take(self, n: int) -> Floats:
-        """Take the sets of the queue that are worth most."""
-        order = np.arange(self.queue.shape[1])
-        if n < len(order):
-            order = np.argpartition(-self.queue[0], n)
-        taken = self.queue[:, order[:n]]
-        self.queue = self.queue[:, order[n:]]
-        return taken
-
-    def _members(self, node: Places) -> Places:
-        """Return the places of the parents of nodes, the last one first, filled up with -1."""
-        columns = [np.full(len(node), -1)]
-        while (node > 0).any():
-            columns.append(np.where(node > 0, self.nodes["place"][node], -1))
-            node = np.where(node > 0, self.nodes["above"][node], 0)
-        return np.column_stack(columns[1:] or columns)
+        child = np.full(len(parents), order[self.child], np.int32)
+        return SizedCandidates(child, parents, nodes["score"][useful[kept]])
 
     def _sets(self, members: Places) -> NDArray[np.int32]:
         """Return sets of parents, the required ones last but for -1 that fill up."""
@@ -365,78 +415,83 @@ class _Tree:
         at_end = np.argsort(sets < 0, axis=1, kind="stable")
         return np.take_along_axis(sets, at_end, axis=1).astype(np.int32)
 
-    def _tabulate(self, space: Floats) -> None:
+    def _tabulate(self, q: Floats) -> None:
         """Tabulate the score for families with so many configurations of parents."""
-        self.terms = self.sums.tables.covering(np.unique([space, space * self.r]))
+        self.terms = self.sums.tables.covering(np.unique([q, q * self.r]))
 
-    def _penalty(self, space: Floats) -> Floats:
-        penalty: Floats = self.terms.penalty[self.terms.places(space * self.r), self.r]
+    def _penalty(self, q: Floats) -> Floats:
+        penalty: Floats = self.terms.penalty[self.terms.places(q * self.r), self.r]
         return penalty
 
-    def _cost(self, space: Floats) -> Floats:
-        """Return about what a family's size costs: its penalty, where there is one."""
+    def _cost(self, q: Floats) -> Floats:
+        """Return about the cost of a family's size: its penalty, where there is one."""
         if self.terms.has_penalty:
-            return self._penalty(space)
-        return 0.5 * (self.r - 1) * space * np.log1p(self.sums.rows.total / space)
+            return self._penalty(q)
+        return 0.5 * (self.r - 1) * q * np.log1p(self.sums.rows.total / q)
 
-    def _part(self, nodes: NDArray[np.void]) -> Floats:
-        """Return the likelihood part of scores."""
-        return np.asarray(nodes["score"] + self._cost(nodes["space"]))
+    def _gained(self, node: Places) -> Floats:
+        """Return the likelihood part that nodes gain over the required parents alone."""
+        likelihood = self.scored.nodes["score"] + self._cost(self.scored.nodes["q"])
+        return np.asarray(likelihood[node] - likelihood[0])
 
     def _ceiling(self, penalty: Floats, cells: Floats) -> Floats:
-        """Bound the scores of families and of all their supersets."""
+        """Bound the scores of families and of all their supersets (theorem *Distinct cells*)."""
         return ceiling(self.terms.rate[self.r], penalty, cells) + self.sums.slack
 
     def _count(self, members: Places) -> tuple[Floats, Floats, Floats]:
         """Count families; return their scores without penalty, the parents' sums, and cells."""
-        sets = self._sets(members)
-        sets = np.concatenate([np.full((len(sets), 1), self.child, np.int32), sets], axis=1)
-        totals, own, cells = self.sums.family_sums(sets, self.terms, self.space)
+        child = np.full((len(members), 1), self.child, np.int32)
+        sets = np.concatenate([child, self._sets(members)], axis=1)
+        totals, parents_sums, cells = self.sums.family_sums(sets, self.terms, self.space)
         self.n_tables += len(sets)
-        return totals - own, own, cells
+        return totals - parents_sums, parents_sums, cells
 
     def _score_all(self, node: Places, place: Places, goes_on: Callable[[], bool]) -> Places:
         """Score sets, a batch at a time; return the new nodes."""
-        first = self.n_nodes
-        for start in range(0, len(node), self.most):
+        first = self.scored.size
+        for start in range(0, len(node), self.largest_batch):
             if not goes_on():
                 self.is_cut = True
                 break
-            self._score(node[start : start + self.most], place[start : start + self.most])
-        return np.arange(first, self.n_nodes)
+            batch = slice(start, start + self.largest_batch)
+            self._score(node[batch], place[batch])
+        return np.arange(first, self.scored.size)
 
     def _score(self, node: Places, place: Places) -> Places:
         """Score nodes with one more parent each, unless bounds close them; return the new nodes."""
-        above = self.nodes[node]
-        added = self.states[place]
-        members = self._members(node)
+        subset = self.scored.nodes[node]
+        members = self.scored.members(node)
         new = np.zeros(len(node), NODE)
-        new["above"] = node
+        new["subset"] = node
         new["place"] = place
-        new["depth"] = above["depth"] + 1
-        new["space"] = above["space"] * added
-        best = np.fmax(above["best"], np.where(above["depth"] > 0, self.single[place], np.nan))
+        new["depth"] = subset["depth"] + 1
+        new["q"] = subset["q"] * self.states[place]
+        new["best"] = self._best_subset(subset, members, place)
+        # Only sets that the ceiling of their subset leaves open are counted.
+        self._tabulate(new["q"])
+        penalty = self._penalty(new["q"])
+        is_open = ~(self._ceiling(penalty, subset["cells"]) <= new["best"])
+        new = new[is_open]
+        penalty = penalty[is_open]
+        families = np.column_stack([new["place"], members[is_open]])
+        score, new["parents_sum"], new["cells"] = self._count(families)
+        new["score"] = score - penalty
+        new["is_useful"] = new["score"] > new["best"]
+        new["best"] = np.maximum(new["best"], new["score"])
+        # A parent of too little entropy closes its set (theorem *Entropy*).
+        if self.terms.has_entropy:
+            gain = subset["parents_sum"][is_open] - new["parents_sum"] + self.sums.slack
+            new = new[largest_penalty(gain, self.states[new["place"]]) > penalty]
+        return self.scored.append(new)
+
+    def _best_subset(self, subset: NDArray[np.void], members: Places, place: Places) -> Floats:
+        """Return the best score of a node, and of the new parent with one or none of its own."""
+        single = np.where(subset["depth"] > 0, self.single[place], np.nan)
+        best: Floats = np.fmax(subset["best"], single)
         inside = np.flatnonzero(place < self.pair.shape[1])
         pairs = self.pair[self._covered(members[inside]), place[inside, None]]
         best[inside] = np.fmax(best[inside], np.fmax.reduce(pairs, axis=1))
-        self._tabulate(new["space"])
-        penalty = self._penalty(new["space"])
-        is_open = ~(self._ceiling(penalty, above["cells"]) <= best)
-        new, members, above, best, penalty, added = (
-            array[is_open] for array in (new, members, above, best, penalty, added)
-        )
-        score, new["own"], new["cells"] = self._count(np.column_stack([new["place"], members]))
-        new["score"] = score - penalty
-        new["best"], new["is_useful"] = np.maximum(best, new["score"]), new["score"] > best
-        if self.terms.has_entropy:
-            gain = above["own"] - new["own"] + self.sums.slack
-            new = new[largest_penalty(gain, added) > penalty]
-        first = self.n_nodes
-        self.n_nodes = self.n_nodes + len(new)
-        if self.n_nodes > len(self.nodes):
-            self.nodes = np.concatenate([self.nodes, np.zeros(self.n_nodes, NODE)])
-        self.nodes[first : self.n_nodes] = new
-        return np.arange(first, self.n_nodes)
+        return best
 
     def _covered(self, members: Places) -> Places:
         """Return the rows of the matrices of pairs for places."""
@@ -448,38 +503,42 @@ class _Tree:
 
         A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
         """
-        nodes = self.nodes[node]
-        is_closed = self._ceiling(self._penalty(nodes["space"]), nodes["cells"]) <= nodes["best"]
+        nodes = self.scored.nodes[node]
+        is_closed = self._ceiling(self._penalty(nodes["q"]), nodes["cells"]) <= nodes["best"]
         is_open = ~is_closed & (nodes["depth"] < self.deepest)
         worth = nodes["score"] - GAIN_WEIGHT * nodes["best"]
-        self._put(worth[is_open], node[is_open], EXPAND)
+        self.queue.put(worth[is_open], node[is_open], EXPAND)
 
     def _extend(self, node: Places, left: int) -> None:
-        """Queue nodes with one more parent of a later place, for what they are estimated to be."""
-        nodes = self.nodes[node]
+        """Queue nodes with one more parent of a later place, by their estimates: BIC* with pairs.
+
+        No more than ``left`` are queued.
+        """
+        nodes = self.scored.nodes[node]
         covered = self.pair.shape[1]
-        cost = self._cost(nodes["space"])
-        space = nodes["space"][:, None] * self.states
+        # The likelihood part that each parent is estimated to gain, shape (nodes, parents).
         gains = np.tile(self.gain, (len(node), 1))
-        gains[:, :covered] += self.interaction[self._covered(self._members(node))].sum(axis=1)
-        is_known = self.terms.has_penalty
-        costs = cost[:, None] * self.states if is_known else self._cost(space)
+        gains[:, :covered] += self.interaction[self._covered(self.scored.members(node))].sum(axis=1)
+        # The cost of the extended sets' size: a penalty is taken to be proportional to q.
+        cost = self._cost(nodes["q"])
+        if self.terms.has_penalty:
+            costs = cost[:, None] * self.states
+        else:
+            costs = self._cost(nodes["q"][:, None] * self.states)
         worth = (nodes["score"] + cost - GAIN_WEIGHT * nodes["best"])[:, None]
         worth = worth + np.maximum(gains, 0.0) - costs
+        # Later places only; of single parents, those whose pairs were not scored.
         first = nodes["place"] + 1
-        first = np.where(nodes["depth"] == 1, np.maximum(first, covered), first)  # pairs are scored
+        first = np.where(nodes["depth"] == 1, np.maximum(first, covered), first)
         worth[np.arange(len(self.parents)) < first[:, None]] = -np.inf
-        chosen = np.arange(worth.size)
+        worth = worth.ravel()
+        promising = np.arange(worth.size)
         if left < worth.size:  # no more than these will leave the queue
-            chosen = np.argpartition(-worth.ravel(), left)[:left]
+            promising = np.argpartition(-worth, left)[:left]
             self.is_cut = True
-        chosen = chosen[worth.ravel()[chosen] > -np.inf]
-        row, place = np.divmod(chosen, len(self.parents))
-        self._put(worth[row, place], node[row], place)
-
-    def _put(self, worth: Floats, node: Places, place: Places | int) -> None:
-        new = np.stack(np.broadcast_arrays(worth, node, place))
-        self.queue = np.concatenate([self.queue, new], axis=1)
+        promising = promising[worth[promising] > -np.inf]
+        row, place = np.divmod(promising, len(self.parents))
+        self.queue.put(worth[promising], node[row], place)
 
 
 register(budget=instance_of(Budget, "a Budget", "pass Budget(seconds=60), say"))
