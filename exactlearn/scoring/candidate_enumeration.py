@@ -75,8 +75,7 @@ class Level(NamedTuple):
     def find(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of sets by their ranks, -1 for those that are not kept."""
         row = np.minimum(np.searchsorted(self.ranks, ranks), len(self.ranks) - 1)
-        found: NDArray[np.int64] = np.where(self.ranks[row] == ranks, row, -1)
-        return found
+        return np.where(self.ranks[row] == ranks, row, -1).astype(np.int64)
 
 
 class Joined(NamedTuple):
@@ -127,12 +126,14 @@ class FamilyScorer(Protocol):
     def space(self, size: int) -> Any:
         """Return scratch space of one thread for sets of a size."""
 
-    def score(self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: Any) -> Scored:
-        """Score the families that are wanted, and close those that bounds close, in ``best``."""
+    def score(
+        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: Any
+    ) -> Scored:
+        """Score the families ``is_scored``, and close those that bounds close, in ``best``."""
 
 
 class _LevelWork(NamedTuple):
-    """What all blocks of one level need; block ``b`` starts at row ``starts[b]`` of the level."""
+    """The work on one level; block ``b`` starts at row ``starts[b]`` of the level."""
 
     level: Level
     starts: NDArray[np.int64]
@@ -156,7 +157,7 @@ class Enumeration:
     Attributes
     ----------
     reached
-        Size of the parent sets being scored, and the share of them that is scored.
+        Size of the parent sets being scored, and the part of them that is scored.
     is_cut_short
         Whether the workers of a cluster were stopped before the end.
     """
@@ -169,13 +170,13 @@ class Enumeration:
         forbidden: frozenset[Arc],
         prune: bool,
     ) -> None:
-        self.scorer, self.k, self.prune, self.n = scorer, max_parents, prune, len(scorer.order)
+        self.scorer = scorer
+        self.k = max_parents
+        self.prune = prune
+        self.n = len(scorer.order)
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
-        self.required, self.forbidden = np.zeros((2, self.n, self.n), np.bool_)
-        place = np.argsort(scorer.order)
-        for matrix, arcs in ((self.required, required), (self.forbidden, forbidden)):
-            for parent, child in arcs:
-                matrix[place[parent], place[child]] = True
+        self.required = _arc_matrix(scorer.order, required)
+        self.forbidden = _arc_matrix(scorer.order, forbidden)
         self.reached = (0, 0.0)
         self.is_cut_short = False
 
@@ -191,9 +192,9 @@ class Enumeration:
 
     @property
     def how_far(self) -> str:
-        """What was scored, in a sentence."""
-        size, share = self.reached
-        return f"{100 * share:.0f} % of the parent sets of size {size} were scored"
+        """The progress of the enumeration, in a sentence."""
+        size, scored = self.reached
+        return f"{100 * scored:.0f} % of the parent sets of size {size} were scored"
 
     def run(
         self, on_progress: Progress | None, threads: int = 1, workers: Workers | None = None
@@ -216,20 +217,20 @@ class Enumeration:
             n_sets = math.comb(self.n, size + 1)
             work = _LevelWork(level, _starts(level, self.n, self.scorer.block), size == self.k)
             n_blocks = len(work.starts) - 1
-            for candidates, own in self._blocks(work, n_blocks, threads, workers):
-                kept.append(own)
-                share = len(kept) / n_blocks
-                self.reached = size, share
+            for candidates, sets in self._blocks(work, n_blocks, threads, workers):
+                kept.append(sets)
+                scored = len(kept) / n_blocks
+                self.reached = size, scored
                 yield candidates
-                n_held += own.sets.size
+                n_held += sets.sets.size
                 self._require_room(size, n_held)
                 if on_progress is not None:
-                    on_progress(done + int(share * n_sets), total)
+                    on_progress(done + int(scored * n_sets), total)
             self.is_cut_short = len(kept) < n_blocks
             if self.is_cut_short:
                 return
             done += n_sets
-            if size == self.k or all(np.isnan(own.best).all() for own in kept):
+            if size == self.k or all(np.isnan(sets.best).all() for sets in kept):
                 break
             self._require_ranks(size + 2)
             level = _gathered(kept)
@@ -251,19 +252,24 @@ class Enumeration:
 
     def _score(self, work: _LevelWork, block: int, space: Any) -> tuple[SizedCandidates, Level]:
         """Return the candidates of one block, and the sets that stay for the next level."""
-        level, (start, stop) = work.level, work.starts[block : block + 2].tolist()
-        joined = _join(level, start, stop, self.n, self.choose)
-        wanted = self._allowed(joined)
-        scored = self.scorer.score(joined, level, wanted, space)
+        start, stop = work.starts[block : block + 2].tolist()
+        joined = _join(work.level, start, stop, self.n, self.choose)
+        scored = self.scorer.score(joined, work.level, self._allowed(joined), space)
         scores = scored.scores
         best = joined.best
         is_candidate = scores > best if self.prune else ~np.isnan(scores)
+        # The best score of a subset may be this one; a family whose ceiling it reaches is closed.
         best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
         best[scored.ceilings <= best] = np.nan
         is_kept = ~(np.isnan(best) & np.isnan(scores)).all(axis=1) & (not work.is_last)
-        known = scored.sums, scored.cells, scored.entropy
-        columns: list[NDArray[Any]] = [joined.ranks, joined.sets, best, *known]
-        kept = Level(*(column[is_kept] for column in columns))
+        kept = Level(
+            ranks=joined.ranks[is_kept],
+            sets=joined.sets[is_kept],
+            best=best[is_kept],
+            sums=scored.sums[is_kept],
+            cells=scored.cells[is_kept],
+            entropy=scored.entropy[is_kept],
+        )
         return self._candidates(joined.sets, is_candidate, scores), kept
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
@@ -279,10 +285,10 @@ class Enumeration:
         return allowed
 
     def _candidates(
-        self, sets: NDArray[np.int32], chosen: NDArray[np.bool_], scores: NDArray[np.float64]
+        self, sets: NDArray[np.int32], is_candidate: NDArray[np.bool_], scores: NDArray[np.float64]
     ) -> SizedCandidates:
         """Return families by the index of their variables."""
-        row, t = np.nonzero(chosen)
+        row, t = np.nonzero(is_candidate)
         parents = np.sort(self.scorer.order[less_one(sets, row, t)], axis=1)
         return SizedCandidates(self.scorer.order[sets[row, t]], parents, scores[row, t])
 
@@ -309,30 +315,49 @@ def less_one(
 ) -> NDArray[np.int32]:
     """Return some of the sets, each less one element, shape (rows, size - 1)."""
     size = sets.shape[1]
-    others: NDArray[np.int32] = sets[rows][np.arange(size) != t[:, None]]
-    return others.reshape(len(rows), size - 1)
+    remaining: NDArray[np.int32] = sets[rows][np.arange(size) != t[:, None]]
+    return remaining.reshape(len(rows), size - 1)
+
+
+def _arc_matrix(order: NDArray[np.int32], arcs: frozenset[Arc]) -> NDArray[np.bool_]:
+    """Return arcs as a matrix, by the places of parent and child in the order, shape (n, n)."""
+    place = np.argsort(order)
+    matrix = np.zeros((len(order), len(order)), np.bool_)
+    for parent, child in arcs:
+        matrix[place[parent], place[child]] = True
+    return matrix
 
 
 def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
-    nothing = np.zeros((1, 0))
-    ranks = np.zeros(1, np.int64)
-    cells = np.ones(1)
-    entropy = np.full(1, np.inf)
-    sets = nothing.astype(np.int32)
-    return _gathered([Level(ranks, sets, nothing, sums[None, :], cells, entropy)])
+    """Return the level that holds the empty set alone."""
+    level = Level(
+        ranks=np.zeros(1, np.int64),
+        sets=np.zeros((1, 0), np.int32),
+        best=np.zeros((1, 0)),
+        sums=sums[None, :],
+        cells=np.ones(1),
+        entropy=np.full(1, np.inf),
+    )
+    return _gathered([level])
 
 
 def _gathered(blocks: list[Level]) -> Level:
     """Put the kept sets of one size together, and a row for those that are not kept."""
-    ranks, *arrays = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    order = np.argsort(ranks, kind="stable")
-    sets, *known = (array[order] for array in arrays)
-    unknown = np.nan, np.nan, 0.0, np.inf
-    best, sums, cells, entropy = (
-        np.concatenate([array, np.full((1, *array.shape[1:]), value)])
-        for array, value in zip(known, unknown, strict=True)
+    kept = Level(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    order = np.argsort(kept.ranks, kind="stable")
+    return Level(
+        ranks=kept.ranks[order],
+        sets=kept.sets[order],
+        best=_with_row(kept.best[order], np.nan),
+        sums=_with_row(kept.sums[order], np.nan),
+        cells=_with_row(kept.cells[order], 0.0),
+        entropy=_with_row(kept.entropy[order], np.inf),
     )
-    return Level(ranks[order], sets, best, sums, cells, entropy)
+
+
+def _with_row(array: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+    """Return an array with one more row of a value."""
+    return np.concatenate([array, np.full((1, *array.shape[1:]), value)])
 
 
 def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
@@ -372,21 +397,23 @@ def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
     row = np.repeat(np.arange(start, stop), ends)
     added = np.arange(len(row)) - np.repeat(np.cumsum(ends) - ends, ends)
     first = level.sets[row, 0]
-    other = level.find(level.ranks[row] - first + added)
-    is_new = (added < first) | ((added > first) & (other < 0))
-    row, added, first, other = (array[is_new] for array in (row, added, first, other))
+    # The set with the added variable as its first element, and each union once.
+    partner = level.find(level.ranks[row] - first + added)
+    is_new = (added < first) | ((added > first) & (partner < 0))
+    row = row[is_new]
+    added = added[is_new]
+    first = first[is_new]
+    partner = partner[is_new]
     is_below = added < first
-    high = np.where(is_below, row, other)
-    low = np.where(is_below, other, row)
+    high = np.where(is_below, row, partner)
+    low = np.where(is_below, partner, row)
     # Only families that neither of the two closes are looked at.
     tail = np.maximum(level.best[high, 1:], level.best[low, 1:])
     best = np.column_stack([level.best[low, 0], level.best[high, 0], tail])
     is_open = (~np.isnan(best)).any(axis=1)
-    row, added, first, best = (array[is_open] for array in (row, added, first, best))
-    sets = np.column_stack(
-        [np.minimum(first, added), np.maximum(first, added), level.sets[row, 1:]]
-    )
-    sets = sets.astype(np.int32)
+    ends = np.sort(np.column_stack([first, added])[is_open], axis=1)
+    sets = np.column_stack([ends, level.sets[row[is_open], 1:]]).astype(np.int32)
+    best = best[is_open]
     size = sets.shape[1]
     # Ranks: an element after the one that is left out moves one place down.
     moved = choose[sets, np.arange(size)]
@@ -394,6 +421,7 @@ def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
     without = np.cumsum(kept, axis=1) - kept + moved.sum(axis=1)[:, None] - np.cumsum(moved, axis=1)
     joined = Joined(sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best)
     joined = joined.part(np.argsort(joined.ranks, kind="stable"))
+    # Each element's best subset, over all sets with one element less.
     for u in range(size):
         joined.nodes[:, u] = level.find(joined.without[:, u])
         inside = level.best[joined.nodes[:, u]]

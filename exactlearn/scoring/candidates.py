@@ -126,12 +126,14 @@ def candidate_parent_sets(
     >>> [parents for parents, _ in problem.candidates(0)]
     [(1,), ()]
     """
+    # The size of parent sets and the arcs, or a refusal.
     arcs = frozenset(required), frozenset(forbidden)
     limited = SearchControl(time_limit, outer=control)
     require_weight(dataset)
     estimated = None if dataset.is_complete else counts
     k = _checked_size(dataset, max_parents, prune, estimated, budget)
     _check_arcs(dataset, *arcs, k)
+    # The search: of estimated families, of all sets, or best first within a budget.
     search: CandidateSearch | Enumeration
     singles: list[SizedCandidates] = []
     with running(cluster) as client:
@@ -160,6 +162,7 @@ def candidate_parent_sets(
                 search = CandidateSearch(sums, k, *arcs, budget.within(clock.left), n)
                 pieces = search.run(on_progress, workers, lambda: limited.is_over)
         tables, finished = _collected(pieces, search, control, limited)
+    # The candidates, with the smallest parent set of each variable that has none.
     tables += _not_among(tables, singles)
     if finished and not search.is_cut_short:
         return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
@@ -190,19 +193,19 @@ def _single_parents(
 def _not_among(
     tables: list[SizedCandidates], singles: list[SizedCandidates]
 ) -> list[SizedCandidates]:
-    """Return the candidates of at most one parent that a search has not found once more."""
+    """Return the candidates of at most one parent that are not among those of a search."""
 
     def families(table: SizedCandidates) -> NDArray[np.int64]:
         parent = table.parents.max(axis=1, initial=-1).astype(np.int64)
         sizes = (table.parents >= 0).sum(axis=1)
         return np.where(sizes <= 1, parent * 2**32 + table.child, -1)
 
-    known = np.concatenate([np.zeros(0, np.int64), *(families(table) for table in tables)])
-    missing = [(table, ~np.isin(families(table), known)) for table in singles]
-    return [
-        SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows])
-        for table, rows in missing
-    ]
+    present = np.concatenate([np.zeros(0, np.int64), *map(families, tables)])
+    missing = []
+    for table in singles:
+        rows = ~np.isin(families(table), present)
+        missing.append(SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows]))
+    return missing
 
 
 def _collected(
@@ -232,14 +235,22 @@ def _smallest(
     required: frozenset[Arc],
 ) -> list[SizedCandidates]:
     """Return the smallest parent sets of the variables that have no candidate yet."""
-    known = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
+    children = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
     smallest = []
-    for child in np.setdiff1d(np.arange(n), known).tolist():
-        own = sorted(p for p, c in required if c == child)
-        parents = np.array([own], np.int32)
-        scores = np.array([family(child, own)])
-        smallest.append(SizedCandidates(np.array([child], np.int32), parents, scores))
+    for child in np.setdiff1d(np.arange(n), children).tolist():
+        parents = required_parents(child, required)
+        candidate = SizedCandidates(
+            child=np.array([child], np.int32),
+            parents=np.array([parents], np.int32),
+            scores=np.array([family(child, parents)]),
+        )
+        smallest.append(candidate)
     return smallest
+
+
+def required_parents(child: int, required: frozenset[Arc]) -> list[int]:
+    """Return the parents that a variable must have, in increasing order."""
+    return sorted(p for p, c in required if c == child)
 
 
 def _checked_size(
@@ -250,31 +261,40 @@ def _checked_size(
     budget: Budget | None,
 ) -> int:
     """Return the largest size of a parent set, or refuse what could not be enumerated."""
-    n = dataset.n_variables
     if max_parents is not None and max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+    n = dataset.n_variables
     k = max(0, n - 1 if max_parents is None else min(max_parents, n - 1))
-    if budget is not None and (estimated is not None or not prune):
-        found = "dominated parent sets were to be kept, but a search within a budget drops them"
-        if estimated is not None:
-            found = "cells are missing: all families are estimated, without a search in a budget"
-        raise OptionError(
-            f"{found}; leave the budget (scoring_time) out, and lower max_parents if that takes "
-            "too long"
-        )
     if budget is not None:
+        _check_budget(prune, estimated)
         return k
     limit = FAMILY_LIMIT if prune else LISTED_LIMIT
     limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
     families = n_families(n, k)
-    if families > limit and (max_parents is not None or not prune):
-        fitting = max(m for m in range(k + 1) if n_families(n, m) <= limit or m == 0)
-        raise TooLargeError(
-            f"{n} variables with up to {k} parents have {families:,} families, more than the "
-            f"limit of {limit:,}; set max_parents to at most {fitting}, or "
-            + ("give scoring_time to search" if prune else "let dominated parent sets be dropped")
-        )
-    return k
+    if families <= limit or (max_parents is None and prune):
+        return k
+    fitting = k
+    while fitting > 0 and n_families(n, fitting) > limit:
+        fitting -= 1
+    cure = "give scoring_time to search" if prune else "let dominated parent sets be dropped"
+    raise TooLargeError(
+        f"{n} variables with up to {k} parents have {families:,} families, more than the "
+        f"limit of {limit:,}; set max_parents to at most {fitting}, or {cure}"
+    )
+
+
+def _check_budget(prune: bool, estimated: DeletionCounts | ExpectedCounts | None) -> None:
+    """Refuse a budget where families are enumerated: for estimates, or to keep dominated ones."""
+    if estimated is not None:
+        reason = "cells are missing: all families are estimated, without a search in a budget"
+    elif not prune:
+        reason = "dominated parent sets were to be kept, but a search within a budget drops them"
+    else:
+        return
+    raise OptionError(
+        f"{reason}; leave the budget (scoring_time) out, and lower max_parents if that takes "
+        "too long"
+    )
 
 
 def n_families(n_variables: int, max_parents: int) -> int:
@@ -285,14 +305,14 @@ def n_families(n_variables: int, max_parents: int) -> int:
     >>> n_families(37, 3)
     288859
     """
-    others = n_variables - 1
-    return n_variables * sum(math.comb(others, m) for m in range(min(max_parents, others) + 1))
+    allowed = n_variables - 1
+    return n_variables * sum(math.comb(allowed, m) for m in range(min(max_parents, allowed) + 1))
 
 
 def _check_arcs(
     dataset: Dataset, required: frozenset[Arc], forbidden: frozenset[Arc], max_parents: int
 ) -> None:
-    n = dataset.n_variables
+    """Refuse arcs that no network over the table can have."""
     names = dataset.names
     for parent, child in sorted(required | forbidden):
         if parent == child:
@@ -302,12 +322,12 @@ def _check_arcs(
             f"the arc {names[parent]} -> {names[child]} is both required and forbidden, "
             "by itself or by another constraint such as tiers; drop one"
         )
-    for child in range(n):
-        wanted = sorted(p for p, c in required if c == child)
-        if len(wanted) > max_parents:
+    for child, name in enumerate(names):
+        parents = required_parents(child, required)
+        if len(parents) > max_parents:
             raise InfeasibleError(
-                f"variable {names[child]!r} is required to have {len(wanted)} parents "
-                f"({', '.join(names[p] for p in wanted)}) but may have at most {max_parents}; "
+                f"variable {name!r} is required to have {len(parents)} parents "
+                f"({', '.join(names[p] for p in parents)}) but may have at most {max_parents}; "
                 "raise max_parents or require fewer arcs"
             )
 

@@ -138,19 +138,21 @@ class DeletionScorer:
     def space(self, size: int) -> None:
         """Return nothing: families are scored one by one."""
 
-    def score(self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: None) -> Scored:
-        """Score the families that are wanted; those that no row supports have no score.
+    def score(
+        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: None
+    ) -> Scored:
+        """Score the families ``is_scored``; those that no row supports have no score.
 
         Raises
         ------
         DataError
             When no row supports the smallest allowed family of a variable.
         """
-        scores = np.full(wanted.shape, np.nan)
-        n = len(wanted)
-        for row in np.flatnonzero(wanted.any(axis=1)).tolist():
+        scores = np.full(is_scored.shape, np.nan)
+        n = len(is_scored)
+        for row in np.flatnonzero(is_scored.any(axis=1)).tolist():
             members = tuple(joined.sets[row].tolist())
-            places = np.flatnonzero(wanted[row])
+            places = np.flatnonzero(is_scored[row])
             found = self._family_scores(members, [members[t] for t in places])
             if found:
                 scores[row, places] = found
@@ -159,7 +161,7 @@ class DeletionScorer:
             for child in (members[t] for t in places):
                 if self.smallest[child] == {*members}:
                     raise self._unsupported_error(child, members)
-        unbounded = np.full(wanted.shape, np.inf)
+        unbounded = np.full(is_scored.shape, np.inf)
         return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n))
 
     def family(self, child: int, parents: Sequence[int]) -> float:

@@ -210,7 +210,7 @@ def _sum_sets(
     others: Floats,
     cells: Floats,
 ) -> None:
-    """Sum functions over the tables of sets, and where wanted of each set less its first element.
+    """Sum functions over the tables of sets, and optionally of each set less its first element.
 
     Parameters
     ----------
@@ -292,9 +292,9 @@ class TableScorer:
         return sums.reshape(-1)
 
     def score(
-        self, joined: Joined, level: Level, wanted: NDArray[np.bool_], space: Space
+        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: Space
     ) -> Scored:
-        """Score the families that are wanted, and close those that bounds close."""
+        """Score the families ``is_scored``, and close those that bounds close."""
         sets = joined.sets
         nodes = joined.nodes
         best = joined.best
@@ -310,10 +310,10 @@ class TableScorer:
             most = level.cells[nodes].max(axis=1)
             best[ceiling(rate, penalty, most[:, None]) + slack <= best] = np.nan
             if terms.has_entropy:
-                best[wanted & self.is_free[sets] & (level.entropy[nodes] <= penalty)] = np.nan
-            wanted = wanted & ~np.isnan(best)
-        others = self._sums_of_others(joined, level, wanted, r, terms, space)
-        is_counted = wanted.any(axis=1)
+                best[is_scored & self.is_free[sets] & (level.entropy[nodes] <= penalty)] = np.nan
+            is_scored = is_scored & ~np.isnan(best)
+        others = self._sums_of_others(joined, level, is_scored, r, terms, space)
+        is_counted = is_scored.any(axis=1)
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
         sums[is_counted], cells[is_counted] = self.sums.sums(sets[is_counted], terms, space)
@@ -322,18 +322,18 @@ class TableScorer:
         entropy = np.full(len(sets), np.inf)
         if self.prune:
             bounds = ceiling(rate, terms.least_penalty[at[:, None], r], cells[:, None]) + slack
-            ceilings = np.where(wanted, bounds, np.inf)
+            ceilings = np.where(is_scored, bounds, np.inf)
             if terms.has_entropy:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
                 entropy = np.fmin.reduce(largest_penalty(gains, states), axis=1, initial=np.inf)
-        scores = np.where(wanted, totals - others - penalty, np.nan)
+        scores = np.where(is_scored, totals - others - penalty, np.nan)
         return Scored(scores, ceilings, sums, cells, entropy)
 
     def _sums_of_others(
         self,
         joined: Joined,
         level: Level,
-        wanted: NDArray[np.bool_],
+        is_scored: NDArray[np.bool_],
         r: NDArray[np.int64],
         terms: Terms,
         space: Space,
@@ -341,7 +341,7 @@ class TableScorer:
         """Return the sums over the tables of parents; those that are not known are counted."""
         form = terms.configuration[r]
         sums = level.sums[joined.nodes, form]
-        row, t = np.nonzero(wanted & np.isnan(sums))
+        row, t = np.nonzero(is_scored & np.isnan(sums))
         _, first, number = np.unique(joined.without[row, t], return_index=True, return_inverse=True)
         parents = less_one(joined.sets, row[first], t[first])
         found, _ = self.sums.sums(parents, terms, space)
