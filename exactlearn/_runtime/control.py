@@ -22,7 +22,6 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple, Self
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS, clock
-from exactlearn._runtime.tolerance import gap_between
 from exactlearn.errors import ExitStatus
 
 LOG = logging.getLogger("exactlearn.search")
@@ -86,7 +85,15 @@ class Event(NamedTuple):
     @property
     def gap(self) -> float:
         """Difference of bound and score in nats; infinite while one of them is not known."""
+        from exactlearn._runtime.tolerance import gap_between  # the help of a command reports none
+
         return gap_between(self.score, self.bound)
+
+    @property
+    def figures(self) -> str:
+        """Score, bound and gap in words, as far as they are known."""
+        values = {"score": self.score, "bound": self.bound, "gap": self.gap}
+        return "  ".join(f"{name} {x:.4f}" for name, x in values.items() if isfinite(x))
 
     @property
     def row(self) -> str:
@@ -271,6 +278,10 @@ class SearchControl:
             self.on_event(event)
         elif self.outer is not None:
             self.outer._report(event)
+        elif self._enclosing is None:
+            from exactlearn._runtime.progress import tell  # the help of a command needs none
+
+            tell(event.figures)
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -290,6 +301,9 @@ class SearchControl:
         finally:
             _running.reset(token)
             if enclosing is None and _is_main_thread():
+                from exactlearn._runtime.progress import NOTEBOOK
+
+                NOTEBOOK.erase()
                 _deferred.clear()
 
     def _take_interrupt(self, number: int, frame: FrameType | None) -> None:

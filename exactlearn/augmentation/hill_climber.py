@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.progress import counted
 from exactlearn.augmentation.coordinate_ascent import ascend
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits
@@ -128,7 +129,8 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             raise
         return first
 
-    numbers = set(in_order(climb_from, len(begin), lambda: None, n_threads(None)))
+    climbs_in_order = in_order(climb_from, len(begin), lambda: None, n_threads(None))
+    numbers = set(counted("start", climbs_in_order, len(begin)))
     climbs = [climbed[number] for number in numbers]
     solutions = [solution for solution in climbs if solution is not None]
     is_whole = len(solutions) == len(climbs)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl, is_interrupted
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.progress import counted
 from exactlearn.errors import CheckError
 
 Floats = NDArray[np.float64]
@@ -253,7 +254,7 @@ def fitted(
     """
     least_gain = tolerance * problem.total_weight
     ascents: list[tuple[EMState, bool, list[tuple[float, float]]]] = []
-    for parameters in starts:
+    for parameters in counted("start", starts, len(starts)):
         trace: list[tuple[float, float]] = []
 
         def record(state: EMState, trace: list[tuple[float, float]] = trace) -> None:

@@ -116,7 +116,10 @@ def run_compare(options: Compare, output: Output) -> Answer:
     path = None if output.folder is None else output.folder / "repetitions.json"
     control = SearchControl()
     runs = Study(study.runs(), path, options.jobs, options.cluster, output.detail, control)
-    runs.run()
+    # Runs in this process have displays of their own.
+    whole = replace(output, quiet=output.quiet or not is_shared)
+    with whole.progress_display("comparing"):
+        runs.run()
     return _answer(study, runs, output)
 
 
@@ -125,11 +128,11 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
     if options.source is None:
         raise OptionError("--learners: expected a table to learn from")
     data = load(options.source, options)
-    with output.progress_display("folds") as display, SearchControl().running() as control:
+    with output.progress_display("folds"), SearchControl().running() as control:
         found = el.cross_validate(
             data,
             folder=output.folder,
-            on_begin=display.stage,
+            on_begin=output.detail,
             **options.chosen("learners folds class_ seed jobs time_limit cluster"),
         )
     rows = found.to_records()

@@ -164,15 +164,30 @@ WRITING_SHARE = 0.1
 LATE = 1.0
 """Seconds after the time limit in which EM for what is written may still end."""
 
+COUNT_PAUSE = 1.0
+"""Seconds between two lines that say which step of a loop runs."""
+
 RETRY = 5.0
 """Seconds after which an incumbent that could not be written is tried again."""
+
+
+class _Loops:
+    """The loops that run: as text, they are those of the moment."""
+
+    def __str__(self) -> str:
+        """Return which step of how many is done, and the time to go."""
+        from exactlearn._runtime.progress import progress_text
+
+        return progress_text()
 
 
 class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     """Show what goes on, and write each better answer as soon as it is found.
 
-    It is shown on standard error: a live line on a terminal, else lines with ``-v``. A full disk or
-    a folder that is gone does not end a search: it is reported once, and writing is tried later.
+    It is shown on standard error: a live line on a terminal, else lines with ``-v``. Of a loop,
+    such as over bootstrap samples, it shows the step, the number of steps and the time to go. A
+    full disk or a folder that is gone does not end a search: it is reported once, and writing is
+    tried later.
 
     Parameters
     ----------
@@ -185,40 +200,47 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     def __init__(self, task: str, output: Output) -> None:
         from rich.console import Console  # takes long to import
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
-        self._task, self._state, self._output = task, "", output
-        self._warned, self._written, self._free_at = False, -inf, -inf
+        from exactlearn._runtime.progress import listening
+
+        self._task = task
+        self._state = ""
+        self._output = output
+        self._warned = False
+        self._written = -inf
+        self._free_at = -inf
+        self._listening = listening(self._count)
+        self._counted_at = monotonic()
         console = Console(stderr=True, highlight=False, markup=False)
         self._live = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            TextColumn("{task.fields[state]}", markup=False),
+            *(
+                # a narrow terminal wraps them
+                TextColumn(f"{{task.{text}}}", markup=False, table_column=Column(overflow="fold"))
+                for text in ("description", "fields[loops]", "fields[state]")
+            ),
             TimeElapsedColumn(),
             console=console,
             transient=True,
             disable=output.quiet or not console.is_terminal,
         )
-        self._line = self._live.add_task(task, total=None, state="")
+        self._line = self._live.add_task(task, total=None, state="", loops=_Loops())
 
     def __enter__(self) -> Self:
         """Begin the live line."""
         self._live.start()
+        self._listening.__enter__()
         return self
 
     def __exit__(self, *raised: object) -> None:
         """Remove the live line."""
+        self._listening.__exit__(None, None, None)
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        from exactlearn.reporting.description import number
-
-        values = {
-            "score": number(event.score),
-            "bound": number(event.bound),
-            "gap": number(event.gap),
-        }
-        known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
+        known = event.figures
         if not known:
             return
         if not self._state:
@@ -229,7 +251,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
         self._task, self._state = task, ""
-        self._live.reset(self._line, total=None, description=task, state="")
+        self._live.reset(self._line, total=None, description=task, state="", loops=_Loops())
         self._say(f"{task} ...")
 
     def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
@@ -242,6 +264,12 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         if state != self._state:
             self._say(row or f"{self._task}  {state}")
         self._state = state
+
+    def _count(self, loops: str) -> None:
+        """Print the steps of loops now and then, where verbose; the live line has them always."""
+        if monotonic() >= self._counted_at + COUNT_PAUSE:
+            self._say(f"{self._task}  {loops}")
+            self._counted_at = monotonic()
 
     def keep(self, score: float, write: Callable[[Path], object]) -> None:
         """Write an answer, where one is wanted that is better than the one on disk.

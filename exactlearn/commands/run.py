@@ -15,6 +15,7 @@ import pandas as pd
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, read_text, suffix_of
+from exactlearn._runtime.progress import counted
 from exactlearn.commands import body_of, declarations, provenance, repeat, steps
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.places import Place, require_not_read, require_run_places
@@ -84,7 +85,7 @@ def _done(table: Table, output: Output, time_limit: float | None, cluster: str |
         output.note(size_in_words(data))
         plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
     written, remarks = set(steps.WRITTEN), [f"Results lie in {folder.resolve()}"]
-    for number, step in enumerate(plan):
+    for number, step in enumerate(counted("step", plan, len(plan))):
         if number and control.is_over:
             names = ", ".join(one.command for one in plan[number:])
             remarks.insert(0, f"Time limit reached, left out: {names}")
@@ -156,7 +157,8 @@ def _sweep(
     for one in planned:
         if not (folder / one.title / "result.json").exists():
             study.done.pop(one.title, None)
-    study.run()
+    with output.progress_display("sweep"):
+        study.run()
     rows = []
     for one, (varied, _) in zip(planned, runs, strict=True):
         found = study.known(one) or {"error": "not done"}

@@ -222,12 +222,12 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
     """Learn from bootstrap samples as from the table; return the record."""
     options, data = task.options, task.data
     assert data is not None
-    with output.progress_display("bootstrap") as display, SearchControl().running() as control:
+    with output.progress_display("bootstrap"), SearchControl().running() as control:
         found = el.bootstrap(
             data,
             replicates,
             folder=output.folder,
-            on_begin=display.stage,
+            on_begin=output.detail,
             missing=options.counts,
             **options.chosen("cluster time_limit solver"),
             **pipeline.learning_options(data, options),

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.argument_kinds import all_of, one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.progress import counted
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated, prepared
@@ -251,11 +252,11 @@ def sl_curves(
     rows = list[dict[str, Any]]()
     unfinished = list[str]()
     with SearchControl.within(time_limit).running() as control:
-        for k, language in enumerate(languages):
+        for k, language in enumerate(counted("model class", languages, len(languages))):
             share = control.left / (len(languages) - k)
             with SearchControl.within(share).running() as own:
                 models = LANGUAGES[language](train, weights, seed)
-                points = _points(models, train, test, asked)
+                points = _points(models, len(weights), train, test, asked)
                 rows += [{"language": language, **point} for point in points]
                 if own.is_over:
                     unfinished.append(language)
@@ -265,13 +266,17 @@ def sl_curves(
 
 
 def _points(
-    models: Iterator[Weighted], train: Dataset, test: Dataset, queries: Queries | None
+    models: Iterator[Weighted],
+    n_models: int,
+    train: Dataset,
+    test: Dataset,
+    queries: Queries | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the models of a language as rows; of equal models for two weights the first one."""
     begun = process_time()
     last = None
     try:
-        for model, size_weight in models:
+        for model, size_weight in counted("model", models, n_models):
             if last is not None and SearchControl.within().is_over:  # cut short
                 return
             seconds = process_time() - begun

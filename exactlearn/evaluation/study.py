@@ -30,6 +30,7 @@ import exactlearn
 from exactlearn._runtime import executors
 from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write, read_json, strict
+from exactlearn._runtime.progress import counted
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, FormatError
 from exactlearn.evaluation.metrics import ClusteredTest, JudgedCells, Mean
@@ -134,7 +135,7 @@ class Study:
         if self.control.is_over:
             return
         with self.control.running():
-            for planned, found in self._finished(waiting):
+            for planned, found in counted("run", self._finished(waiting), len(waiting)):
                 self.done[planned.title] = strict(found) | {"learning": planned.learning}
                 if self.path is not None:
                     kept = {

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.progress import counted
 from exactlearn.bayesnet.em import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
@@ -220,7 +221,7 @@ def fit_pool(dataset: Dataset, how: Learning) -> tuple[Pool, str]:
 def _fitted(dataset: Dataset, how: Learning, control: SearchControl) -> dict[str, CellModel]:
     """Return the components that can be fitted within the limit."""
     found = {}
-    for name, fit in COMPONENTS.items():
+    for name, fit in counted("model", COMPONENTS.items(), len(COMPONENTS)):
         if control.is_over:
             break
         try:

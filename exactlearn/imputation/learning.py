@@ -28,6 +28,7 @@ from exactlearn._runtime.argument_kinds import instance_of, one_of
 from exactlearn._runtime.arguments import check_fields, register
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, Displayed
+from exactlearn._runtime.progress import counted
 from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import as_arcs
 from exactlearn.augmentation import augment
@@ -337,7 +338,8 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
     networks: list[BayesianNetwork] = []
     network = independent(dataset)
     with SearchControl.within(how.time_limit).running() as control:
-        for k in range(how.networks + 1):  # the first, from independent draws, is not kept
+        n_networks = how.networks + 1  # the first, from independent draws, is not kept
+        for k in counted("network", range(n_networks), n_networks):
             rng = np.random.default_rng((how.seed, k))
             values = draw_completions(network, dataset, 1, rng)[0]
             sample = dataset.complete(values).resampled(rng)

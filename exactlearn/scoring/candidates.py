@@ -20,6 +20,7 @@ from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, running
+from exactlearn._runtime.progress import counting
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
@@ -136,7 +137,8 @@ def candidate_parent_sets(
     # The search: of estimated families, of all sets, or best first within a budget.
     search: CandidateSearch | Enumeration
     singles: list[SizedCandidates] = []
-    with running(cluster) as client:
+    with running(cluster) as client, counting("parent set") as loop:
+        on_progress = on_progress or loop.report
         workers = None if client is None else Workers(client, limited)
         n = n_threads(threads) if workers is None else workers.number
         if isinstance(estimated, DeletionCounts):

@@ -37,6 +37,7 @@ from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.progress import counted
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
 from exactlearn.errors import CheckError, OptionError
@@ -426,7 +427,7 @@ class _Search:
             return Event(control.seconds, shown.score, inf, steps, shown.parents)
 
         control.state = state
-        for number in range(starts):
+        for number in counted("start", range(starts), starts):
             if best is not None and control.is_over:
                 break
             end = self.start(number)

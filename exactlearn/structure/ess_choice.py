@@ -28,6 +28,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.number_arguments import POSITIVE
+from exactlearn._runtime.progress import counted
 from exactlearn.augmentation.task import heuristic_network
 from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -204,7 +205,7 @@ def choose_ess(
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
-        for fold in range(division.n):
+        for fold in counted("fold", range(division.n), division.n):
             rest = division.part(dataset, division.fold != fold)
             held_out = division.part(dataset, division.fold == fold)
             found = dict(_log_likelihoods(rest, held_out, order, k, counts, seed, control))

@@ -29,6 +29,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.progress import counted
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.solutions import Incumbent, Solution
@@ -194,7 +195,7 @@ class _Alternation:
 
     def _ends_of_starts(self, starts: int) -> Iterator[bool]:
         """Alternate from one start after the other; yield whether each converged."""
-        return map(self._alternate, range(starts))
+        return map(self._alternate, counted("start", range(starts), starts))
 
     def _objective(self, fitted: FittedNetwork) -> float:
         """Return the score that the best network of all starts is chosen by."""

@@ -82,7 +82,8 @@ class TestTermination:
 
     def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
         monkeypatch.setattr(
-            "exactlearn.formats.models.read_model", lambda path: signal.raise_signal(signal.SIGTERM)
+            "exactlearn.formats.models.read_model",
+            lambda path, **options: signal.raise_signal(signal.SIGTERM),
         )
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")

@@ -15,6 +15,7 @@ from rich.console import Console
 from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
 from exactlearn._runtime.files import strict
+from exactlearn._runtime.progress import counted
 from exactlearn.commands.output import Output, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.description import number, percent
@@ -146,6 +147,16 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
     parts = ("solving", "score -2.0000", "bound -1.0000", "gap 1.0000", "17 nodes", "0:00:00")
     assert all(part in shown for part in parts)
     assert "The best so far is not saved\n" in shown
+
+
+def test_a_terminal_shows_the_step_and_how_many_there_are_without_a_new_clock(terminal):
+    with ProgressDisplay("bootstrap", Output()) as display:
+        clock_before = display._live.tasks[0].start_time
+        for _ in counted("run", range(3), 3):
+            display._live.refresh()
+        assert display._live.tasks[0].start_time == clock_before
+    shown = terminal.getvalue()
+    assert all(f"bootstrap run {k} of 3" in shown for k in (1, 2, 3))
 
 
 def test_a_quiet_terminal_shows_nothing(terminal):

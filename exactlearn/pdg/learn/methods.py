@@ -10,6 +10,7 @@ from typing import Any, Literal
 from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.progress import counted
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_table
@@ -146,7 +147,8 @@ def _by_structural_em(
 ) -> LearnedGraphs:
     """Learn a graph for each weight, from the network's graph or by rounds."""
     start, models, finished = _start(network, seed), list[LearnedGraph](), True
-    for size_weight in size_weights or (None,):
+    weights = size_weights or (None,)
+    for size_weight in counted("size weight", weights, len(weights)):
         if not finished:
             break
         arguments = options | {"size_weight": size_weight}
