@@ -635,6 +635,10 @@ class Query(sections.ModelReading):
     best
         The K most probable explanations: states of all variables without evidence together, or
         with --target of the targets, the other variables summed out.
+    map
+        The most probable one of these (MAP), as --best 1.
+    joint
+        The joint posterior of the targets: the probability of each of their configurations.
     independences
         The independences that a decision graph states, and the contexts of its nodes.
 
@@ -642,6 +646,7 @@ class Query(sections.ModelReading):
     --------
     exactlearn query asia -e smoke=yes -t lung
     exactlearn query asia -e smoke=yes --best 2 --json
+    exactlearn query asia -e dysp=yes -t lung -t bronc --map --joint
     """
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
@@ -650,6 +655,8 @@ class Query(sections.ModelReading):
     )
     targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
     best: int | None = option(None, least=1, metavar="K")
+    map: bool = option(False, excludes=("best",))
+    joint: bool = option(False)
     independences: bool = option(False)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -205,9 +206,10 @@ def run_query(options: Query, output: Output) -> Answer:
         "posterior": found.posterior,
         "probability_of_evidence": found.probability_of_evidence,
     }
-    if options.best is not None:
+    k = 1 if options.map else options.best
+    if k is not None:
         explanations = el.most_probable_explanations(
-            as_graph(model), evidence, options.best, targets=targets or None
+            as_graph(model), evidence, k, targets=targets or None
         )
         record["explanations"] = [vars(explanation) for explanation in explanations]
         if targets:
@@ -215,6 +217,14 @@ def run_query(options: Query, output: Output) -> Answer:
                 f"The explanations are the most probable states of {', '.join(targets)} together, "
                 "the other variables summed out"
             )
+    if options.joint:
+        names = list(found.posterior)
+        joint = el.queries.joint_posterior(model, evidence, names)
+        configurations = product(*found.posterior.values())
+        record["joint"] = [
+            {"states": dict(zip(names, states, strict=True)), "probability": probability}
+            for states, probability in zip(configurations, joint.ravel().tolist(), strict=True)
+        ]
     if options.independences:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]

@@ -48,6 +48,26 @@ def test_the_best_states_are_those_of_the_targets():
     assert "most probable states of bronc, lung together, the other variables summed out" in told
 
 
+def test_the_joint_posterior_and_its_maximum():
+    """P(lung, bronc | dysp = yes) and MAP, by the full joint distribution."""
+    words = ("query", "asia", "-e", "dysp=yes", "-t", "bronc", "-t", "lung")
+    record = run_json(*words, "--map", "--joint")
+    table = joint(read_network("asia"))[..., 0].sum(axis=(0, 1, 2, 5, 6)).T
+    configurations = [tuple(row["states"].items()) for row in record["joint"]]
+    labels = [("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]
+    assert configurations == [(("bronc", b), ("lung", lung)) for b, lung in labels]
+    probabilities = [row["probability"] for row in record["joint"]]
+    assert probabilities == pytest.approx((table / table.sum()).ravel().tolist())
+    (explanation,) = record["explanations"]
+    assert explanation["states"] == {"bronc": "yes", "lung": "no"}
+    assert explanation["probability"] == pytest.approx(max(probabilities))
+    assert "joint" not in run_json(*words, "--best", 1)
+    everything = run_json("query", "cancer", "--joint")["joint"]
+    assert len(everything) == 2**5
+    assert sum(row["probability"] for row in everything) == pytest.approx(1.0)
+    assert "--map and --best exclude each other" in fails(*words, "--map", "--best", 2)
+
+
 @pytest.fixture(scope="module")
 def binned(tmp_path_factory):
     """A model whose states are bins, and the raw numbers behind them."""
