@@ -30,7 +30,6 @@ CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
 KindName = Literal["dag", "pattern", "cpdag"]
-GraphMethod = Literal["hybrid", "direct", "em"]
 
 
 class Run(sections.OnCluster):
@@ -576,7 +575,7 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
 
     written_in_run = "learnt.pdg.json"
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: GraphMethod = option("hybrid")
+    method: Literal["hybrid", "direct", "em"] = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weight: float | None = option(None, least=0, most=1)
     parameters: Literal["em", "available", "complete"] = option("em", only="method=em")

@@ -34,7 +34,7 @@ from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.queries.posteriors import as_graph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.drawing import structure_drawing
-from exactlearn.reporting.records import compilation_record, named_arcs
+from exactlearn.reporting.records import compilation_record, graph_sizes, named_arcs
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 
 WRITE_TIME = 4e-7
@@ -74,14 +74,17 @@ def run_compile(options: Compile, output: Output) -> Answer:
         if options.merge_budget is not None or rows is not None:
             compiled, added["loss"] = _merged(compiled, network, rows, options)
             remarks.append(compiled.message)
-        record, writing = compilation_record(compiled) | added, write_time * compiled.effective_size
+        record, writing = (
+            compilation_record(compiled) | added,
+            write_time * compiled.graph.effective_size,
+        )
         is_late = not fits(writing, control)
         if not is_late:
             output.save(record, write=partial(write_learned, compiled.graph, record))
     if is_late:
         remarks.append(
-            f"The graph of {compiled.effective_size:,} cells is not written to {path}: no time was "
-            f"left for about {writing:.0f} seconds"
+            f"The graph of {compiled.graph.effective_size:,} cells is not written to {path}: "
+            f"no time was left for about {writing:.0f} seconds"
         )
     is_interrupted = control.is_stopped or not compiled.finished
     status = "interrupted" if is_interrupted else "feasible" if is_late else "done"
@@ -106,8 +109,6 @@ def _merged(
     merged = replace(
         compiled,
         graph=graph,
-        nodes=graph.n_nodes,
-        **{name: getattr(graph, name) for name in ("effective_size", "representational_size")},
         status="feasible" if merges.loss and compiled.finished else compiled.status,
         max_error=max_error(network, graph, np.random.default_rng(options.seed)),
         message=f"merges of nodes that are nearly alike: {exact.n_nodes:,} -> {graph.n_nodes:,} "
@@ -123,12 +124,10 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     data = load(options.source, options)
 
     def record(size_weight: float, graph: el.DecisionGraph, finished: bool) -> dict[str, Any]:
-        sizes = ("effective_size", "representational_size")
         return {
             "method": options.method,
             "size_weight": size_weight,
-            **{name: getattr(graph, name) for name in sizes},
-            "nodes": graph.n_nodes,
+            **graph_sizes(graph),
             "trees": int((graph.forest < 0).sum()),
             "log_likelihood": log_likelihood(graph, data),
             "seconds": clock() - begun,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.solutions import Augmentation
     from exactlearn.data.dataset import Dataset
     from exactlearn.pdg.compile.compile import Compilation
+    from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.solvers.result import Result
     from exactlearn.structure.equivalence_search import EquivalenceSearch
 
@@ -122,8 +123,17 @@ def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any
 
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
-    sizes = ("effective_size", "representational_size", "nodes", "clique_tree_size")
-    return {key: getattr(compiled, key) for key in (*sizes, "max_error", "status")}
+    figures = ("clique_tree_size", "max_error", "status")
+    return graph_sizes(compiled.graph) | {key: getattr(compiled, key) for key in figures}
+
+
+def graph_sizes(graph: "DecisionGraph") -> dict[str, int]:
+    """Return the sizes of a decision graph by their keys (THESIS, 3.52 and 3.53)."""
+    return {
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+    }
 
 
 def size_in_words(dataset: "Dataset") -> str:

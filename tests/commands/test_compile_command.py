@@ -163,7 +163,7 @@ def test_each_smaller_graph_can_be_had_while_the_search_goes_on():
 
     end = compile_and_check(network, steps=300, on_graph=keep)
     sizes = [size for size, _ in printed]
-    assert sizes == [found.effective_size for _, found in printed]
+    assert sizes == [found.graph.effective_size for _, found in printed]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1] == end.effective_size
     assert all(found.max_error < 1e-9 and not found.finished for _, found in printed)

@@ -64,8 +64,6 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
     ----------
     graph
         The decision graph.
-    nodes, effective_size, representational_size
-        Sizes of the graph; effective and representational by THESIS (3.52) and (3.53).
     expanded_size
         Effective size with a node for each configuration of a context, over the same forest.
     clique_tree_size
@@ -84,9 +82,6 @@ class Compilation(Displayed, shown="graph clique_tree_size max_error message fin
     """
 
     graph: DecisionGraph
-    nodes: int
-    effective_size: int
-    representational_size: int
     expanded_size: int
     clique_tree_size: int
     max_error: float
@@ -207,9 +202,6 @@ def _checked(
         error, message = nan, f"{message}; not compared with the network: no time was left"
     return Compilation(
         graph,
-        graph.n_nodes,
-        graph.effective_size,
-        graph.representational_size,
         expanded,
         clique_size,
         error,
@@ -263,14 +255,29 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
     try:
         return ForestSearch(task.network, task.forests, budget, max_size, until=until).run()
     except TooLargeError as error:
-        r = task.network.cardinalities
         is_late = clock() > until
-        clique_size = task.clique_size or clique_tree(task.network).size(r)
-        expanded = sum(forest.expanded_size(r.tolist()) for forest in task.forests)
+        clique_size = task.clique_size or clique_tree(task.network).size(task.network.cardinalities)
         if is_late:
-            message = _late_refusal(expanded, budget.time_limit, clique_size)
-            raise TooLargeError(message) from error
-        raise TooLargeError(_refusal(expanded, max_size, clique_size)) from error
+            fault = (
+                f"no decision graph was built within the time limit of {budget.time_limit:g}"
+                " seconds, and there is none to write: the first one would have"
+            )
+            cure = "the time limit"
+        else:
+            fault = (
+                f"the decision graph would have more than {max_size:,} cells before merging, the"
+                " limit, and"
+            )
+            cure = (
+                "the limit if memory allows about 40 bytes for each cell; or give each variable"
+                " fewer parents when learning"
+            )
+        r = task.network.cardinalities.tolist()
+        expanded = sum(forest.expanded_size(r) for forest in task.forests)
+        raise TooLargeError(
+            f"{fault} up to {expanded:,} cells if nothing merges; the best clique tree found has"
+            f" {clique_size:,}. Raise {cure}; or {_fallback(clique_size)}"
+        ) from error
 
 
 def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:
@@ -301,24 +308,6 @@ def _fallback(clique_size: int) -> str:
     if clique_size > MAX_SIZE:
         return "query the network itself where that is much observed: its clique tree is too large"
     return "query the network itself, which is answered along a clique tree"
-
-
-def _late_refusal(smallest: int, time_limit: float | None, clique_size: int) -> str:
-    limit = "the time limit" if time_limit is None else f"the time limit of {time_limit:g} seconds"
-    return (
-        f"no decision graph was built within {limit}, and there is none to write: the first one"
-        f" would have up to {smallest:,} cells if nothing merges; the best clique tree found has"
-        f" {clique_size:,}. Raise the time limit; or {_fallback(clique_size)}"
-    )
-
-
-def _refusal(smallest: int, max_size: int, clique_size: int) -> str:
-    return (
-        f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
-        f" and up to {smallest:,} if nothing merges; the best clique tree found has"
-        f" {clique_size:,}. Raise the limit if memory allows about 40 bytes for each cell; or"
-        f" {_fallback(clique_size)}; or give each variable fewer parents when learning"
-    )
 
 
 def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:

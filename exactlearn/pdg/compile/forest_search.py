@@ -31,7 +31,7 @@ from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import TEMPERATURES, Annealing, SetTables
 from exactlearn.pdg.compile.expansion import Expansion, least_cells
@@ -92,14 +92,6 @@ class IterationBudget:
     on_event: Callable[[int], None] | None = None
     on_graph: Callable[[int, Callable[[], tuple[Expansion, ...]]], None] | None = None
     after: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the limits."""
-        if (self.steps or 0) < 0 or (self.time_limit or 0) < 0:
-            raise OptionError(
-                f"steps {self.steps} and time limit {self.time_limit}: give numbers that are 0 or"
-                " more"
-            )
 
 
 @dataclass(frozen=True)

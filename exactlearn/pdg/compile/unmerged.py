@@ -102,9 +102,6 @@ def compile_unmerged(
     clique_size = tree.size(network.cardinalities)
     return Compilation(
         graph=graph,
-        nodes=graph.n_nodes,
-        effective_size=graph.effective_size,
-        representational_size=graph.representational_size,
         expanded_size=graph.effective_size,
         clique_tree_size=clique_size,
         max_error=max_error(network, graph, np.random.default_rng(seed)),
@@ -194,10 +191,8 @@ def _places(
     shape: Sequence[int],
 ) -> NDArray[np.int64]:
     """Return the number of a context's configuration within each configuration of a scope."""
-    axes = [scope.index(v) for v in context]
-    if not axes:
-        return np.zeros(configurations.shape[1], np.int64)
-    places: NDArray[np.int64] = np.ravel_multi_index(
-        tuple(configurations[axes]), [shape[axis] for axis in axes]
-    )
+    places = np.zeros(configurations.shape[1], np.int64)
+    for v in context:
+        axis = scope.index(v)
+        places = places * shape[axis] + configurations[axis]
     return places

@@ -28,13 +28,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.argument_kinds import one_of
+from exactlearn._runtime.arguments import check_fields
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.data.counts import distinct_weighted, rate_of
-from exactlearn.data.dataset import Dataset, aligned_codes, require_complete
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.data.dataset import Dataset, require_complete
+from exactlearn.errors import CheckError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.learn.parameters import node_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.scoring.scores import score_tolerance, total_weight
 
@@ -65,9 +68,7 @@ class StructureScore:
 
     def __post_init__(self) -> None:
         """Check the options."""
-        rate_of(self.size_weight)  # refuses a weight that is none
-        if self.size not in SIZES:
-            raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
+        check_fields(self, size=one_of(SIZES))
 
     @property
     def rate(self) -> float:
@@ -129,13 +130,10 @@ class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood")
         """
         require_complete(dataset, "a check of the score needs", "check the graph alone")
         self.graph.check()
-        codes = aligned_codes(dataset, self.graph.names, self.graph.states)
-        counts, logs = expect_counts(
-            self.graph.layout, self.graph.parameters, codes, dataset.row_weights
-        )
-        laid = self.graph.with_parameters(counts)
-        tables = map(laid.parameters_of, range(laid.n_variables))
-        bounds = dataset.total(logs), sum(float(information(table).sum()) for table in tables)
+        counts = self.graph.with_parameters(node_counts(self.graph, dataset))
+        tables = map(counts.parameters_of, range(counts.n_variables))
+        largest = sum(float(information(table).sum()) for table in tables)
+        bounds = dataset.total(self.graph.log_likelihood_rows(dataset)), largest
         value = StructureScore(self.size_weight, self.size).of(self.graph, self.log_likelihood)
         rounding = score_tolerance(dataset.n_variables, total_weight(dataset))
         is_between = bounds[0] - rounding <= self.log_likelihood <= bounds[1] + rounding

@@ -20,8 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.bayesnet.complete_data import fit_complete, smoothed
-from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -32,6 +31,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
 from exactlearn.solvers import solve
 from exactlearn.solvers.component_solver import INNER_SEARCH
+from exactlearn.structure.selection import fitted_network
 from exactlearn.structure.structural_em import structural_em
 
 ITERATIONS, TOLERANCE = 500, 1e-9
@@ -265,27 +265,38 @@ def learned_network(
     """
     score, control = BIC() if score is None else score, SearchControl.within()
     solver = "dynamic" if dataset.n_variables <= EXACT_VARIABLES else "ordering"
-    independent = ((),) * dataset.n_variables
-    if not dataset.is_complete:
-        em = structural_em(
+    parents: tuple[tuple[int, ...], ...] | None
+    if dataset.is_complete:
+        problem = candidate_parent_sets(
+            dataset,
+            score,
+            max_parents=max_parents,
+            time_limit=control.remaining,
+            control=control,
+        )
+        if problem.stopped and control.is_over:  # perhaps before any arc was scored
+            parents = chow_liu_parents(dataset)
+        else:
+            limit = control.remaining
+            parents = solve(
+                problem, solver=solver, seed=seed, time_limit=limit, parameters=INNER_SEARCH
+            ).parents
+    else:
+        parents = structural_em(
             dataset,
             score,
             max_parents=max_parents,
             solver=solver,
             seed=seed,
             time_limit=control.remaining,
-        )
-        parents = em.parents or independent
-        return fit_em(dataset, parents, smoothing=SMOOTHING, time_limit=control.remaining).model
-    limit = control.remaining
-    problem = candidate_parent_sets(
-        dataset, score, max_parents=max_parents, time_limit=limit, control=control
+        ).parents
+    network, _ = fitted_network(
+        dataset,
+        parents or ((),) * dataset.n_variables,
+        smoothing=SMOOTHING,
+        time_limit=control.remaining,
     )
-    if problem.stopped and control.is_over:  # perhaps before any arc was scored
-        return fit_complete(dataset, chow_liu_parents(dataset), smoothing=SMOOTHING)
-    limit = control.remaining
-    result = solve(problem, solver=solver, seed=seed, time_limit=limit, parameters=INNER_SEARCH)
-    return fit_complete(dataset, result.parents or independent, smoothing=SMOOTHING)
+    return network
 
 
 def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> DecisionGraph:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
@@ -95,7 +96,7 @@ class StructuralEMState(NamedTuple):
     objective: float
 
 
-@checked_arguments(start=as_graph)
+@checked_arguments(start=as_graph, parameters=one_of(get_args(Estimator)))
 def structural_em_graph(
     dataset: DatasetLike,
     *,
@@ -160,8 +161,6 @@ def structural_em_graph(
     >>> found.converged, found.graph.effective_size
     (True, 6)
     """
-    if parameters not in get_args(Estimator):
-        raise OptionError(f"parameters {parameters!r}: give 'em', 'available' or 'complete'")
     check_smoothing(smoothing)
     weight = require_weight(dataset)
     score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
