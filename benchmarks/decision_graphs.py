@@ -91,9 +91,9 @@ def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple
     cells = [
         f"{found.clique_tree_size:,}",
         f"{short.effective_size:,}",
-        f"{found.effective_size:,}",
+        f"{found.graph.effective_size:,}",
         "-" if aim is None else f"{aim:,}",
-        f"{found.nodes:,}",
+        f"{found.graph.n_nodes:,}",
         f"{found.max_error:.1e}",
         f"{fixed:.4f}",
         f"{seconds:.2f}",

@@ -165,5 +165,5 @@ def test_each_smaller_graph_can_be_had_while_the_search_goes_on():
     sizes = [size for size, _ in printed]
     assert sizes == [found.graph.effective_size for _, found in printed]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[-1] == end.effective_size
+    assert sizes[0] > sizes[-1] == end.graph.effective_size
     assert all(found.max_error < 1e-9 and not found.finished for _, found in printed)

@@ -218,5 +218,7 @@ def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch
     tables = tuple(rng.dirichlet((1, 1), (2,) * len(p)) for p in parents)
     network = BayesianNetwork(names, states, parents, tables)
     monkeypatch.setattr(forest_search, "Expansion", lambda *_: pytest.fail("written out"))
-    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d if"):
+    with pytest.raises(
+        TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d cells if"
+    ):
         compile_network(network, max_size=10_000)

@@ -26,7 +26,6 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import ascend
-from exactlearn.bayesnet.network import draw
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError, as_written
@@ -295,14 +294,13 @@ def _better(best: StructuralEMGraph, model: StructuralEMGraph) -> tuple[Structur
 
 def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Return a table whose missing cells are drawn, each by its own posterior distribution."""
-    marginals = posteriors(graph, dataset.codes)
-    codes, start = dataset.codes.astype(np.int16), 0
-    for v, states in enumerate(dataset.states):
+    first_states = np.cumsum(dataset.cardinalities)[:-1]
+    marginals = np.split(posteriors(graph, dataset.codes), first_states, axis=1)
+    codes = dataset.codes.astype(np.int16)
+    for v, posterior in enumerate(marginals):
         rows = np.flatnonzero(codes[:, v] < 0)
-        posterior = marginals[rows, start : start + len(states)]
-        drawn = np.empty(len(rows), np.int16)
-        cumulative = np.ascontiguousarray(posterior.cumsum(axis=1))
-        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), drawn)
-        codes[rows, v] = drawn
-        start += len(states)
+        cumulative = posterior[rows].cumsum(axis=1)
+        # Scaling by the row's own sum keeps states of probability zero undrawn.
+        level = rng.random((len(rows), 1)) * cumulative[:, -1:]
+        codes[rows, v] = (cumulative[:, :-1] <= level).sum(axis=1)
     return Dataset(codes, dataset.names, dataset.states, dataset.weights)
