@@ -127,12 +127,16 @@ def run_impute(options: Impute, output: Output) -> Answer:
     given = None
     if options.network is not None:
         given = el.read_network(options.network, normalise=options.normalise)
-    data = load(options.source, options, given)
+    if options.train is None:
+        data = load(options.source, options, given)
+        train = data
+    else:  # numbers go into the bins of the rows that are learned from
+        train = load(options.train, options)
+        data = load(options.source, replace(options, discretise={}), train)
     formats = (".json", *NETWORKS) if method in MODES and method not in AVERAGING else (".json",)
     is_one_file = output.folder is None and method == "multiple"
     outcome.require_writable(output, formats, None if is_one_file else data)
     output.detail(records.size_in_words(data))
-    train = data if options.train is None else load(options.train, options)
     options, choice = pipeline.with_chosen_ess(train, options, output.note)
     network: el.BayesianNetwork | None
     with output.progress_display(method) as display:
@@ -140,8 +144,6 @@ def run_impute(options: Impute, output: Output) -> Answer:
         if method in MODES:
             imputer = el.Imputer(method, how, given, options.draws).fit(train)
             assert imputer.network is not None
-            if options.train is not None:
-                data = load(options.source, options, imputer.network)
             found, network = imputer.imputed(data), imputer.network
         else:
             found = METHODS[method](data, how)

@@ -662,7 +662,8 @@ class Query(sections.ModelReading):
 class Simulate(sections.ModelReading, sections.Random):
     """Draw rows from a model and hide cells; -o names the table to write.
 
-    The same seed gives the same bytes.
+    All commands read the table with the states of the model: where the text does not tell them, a
+    file beside it lists them, as in table.csv.states.json. The same seed gives the same bytes.
 
     Parameters
     ----------
@@ -756,7 +757,8 @@ class Evaluate(sections.ModelReading, sections.Clustered, sections.Random):
 
     DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,
     and the rows of probability zero; with --class also the share of labelled rows whose label is
-    predicted right. Rows count by --weights. Numbers go into the bins of the model, not
+    predicted right. Columns that the model lacks are left out, whatever
+    they hold, with a note. Rows count by --weights. Numbers go into the bins of the model, not
     into those of --discretise. Large files, folders of Parquet files and patterns such as
     'parts/*.csv' are read in blocks.
 

@@ -61,8 +61,7 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
         found = el.simulate_missingness(full, options.hide, rng)
     for table, file in ((full, options.complete), (found.dataset, path)):
         if file is not None:
-            el.write_dataset(table, file)
-            output.wrote(file)
+            output.wrote_table(file, el.write_dataset(table, file))
     record: dict[str, Any] = {
         "rows": full.n_rows,
         "variables": full.n_variables,
@@ -79,7 +78,9 @@ def run_convert(options: Convert, output: Output) -> Answer:
     """Write a file in another format."""
     name = options.source
     source = Path(name) if is_large(name) else locate(name, ".bif", ".csv")
-    scores, remarks = (*SCORES, *PROGRAMS), list[str]()
+    scores = (*SCORES, *PROGRAMS)
+    remarks = list[str]()
+    beside = None
     if suffix_of(source) in MODELS:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
         _write_model(el.read_model(source, normalise=options.normalise), path, output)
@@ -89,13 +90,14 @@ def run_convert(options: Convert, output: Output) -> Answer:
         path, problem = target(output, scores), el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)
     elif suffix_of(path := target(output, (*scores, *TABLES))) in TABLES:
-        el.write_dataset(load(source, options), path)  # '.parquet' after a table is a table
+        # '.parquet' after a table is a table
+        beside = el.write_dataset(load(source, options), path)
     else:
         problem = _scored(options, output)
         el.write_scores(problem, path)
         if problem.stopped:
             remarks.append(f"Time limit reached: {problem.stopped}, and no others were written")
-    output.wrote(path)
+    output.wrote_table(path, beside)
     status = "feasible" if remarks else "done"
     return Answer(record={"file": str(path)}, shown="", status=status, remarks=remarks)
 

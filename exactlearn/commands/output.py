@@ -135,6 +135,11 @@ class Output(Declared):
         """Print where a result lies."""
         self.note(f"Wrote {path}")
 
+    def wrote_table(self, path: Path, beside: Path | None) -> None:
+        """Print where a table lies, and the file beside it that lists its states."""
+        states = "" if beside is None else f", and its states to {beside.name} beside it"
+        self.note(f"Wrote {path}{states}")
+
     @property
     def folder(self) -> Path | None:
         """The folder to write into, if one is wanted."""

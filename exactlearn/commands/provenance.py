@@ -115,9 +115,13 @@ def record_in(folder: Path) -> Path:
 
 
 def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) -> None:
-    """Note a table that the running command has read, from one file or several."""
+    """Note a table that the running command has read, and the files beside it with its states."""
+    from exactlearn.formats.states_file import has_states_file, states_path
+
     if made_by := current():
         made_by.read(path, files, rows=rows, columns=columns)
+        for table in filter(has_states_file, files or [path]):
+            made_by.read(states_path(table))
 
 
 def as_table(options: Declared) -> dict[str, Any]:

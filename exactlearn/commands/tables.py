@@ -1,6 +1,6 @@
 """Tables of the command line: read at once, or in blocks where they are large or several files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,8 @@ from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import Clustered, Reading
 from exactlearn.data.blocks import Blocks, merge_rows
 from exactlearn.data.dataset import aligned_table
-from exactlearn.errors import OptionError
+from exactlearn.data.labels import MAX_LISTED
+from exactlearn.errors import ColumnWarning, OptionError, warn_caller
 from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model
@@ -47,7 +48,7 @@ def load(
     """Read a table as declared: a file, or a bundled one by its name.
 
     With a model, or the table that one is learnt from, its variables are in the model's order, with
-    the model's states.
+    the model's states; other columns are left out whatever they hold, with a warning.
 
     Raises
     ------
@@ -55,9 +56,25 @@ def load(
         When a variable of the model is absent, or a row has a state that the model does not know.
     """
     path = locate(source, ".csv")
-    data = el.read_dataset(path, **{**reading.keywords, "states": _states(reading, model)})
+    how = {**reading.keywords, "states": _states(reading, model)}
+    data = el.read_dataset(path, **how, variables=None if model is None else model.names)
     note_table(path, data.n_rows, data.n_variables)
-    return data if model is None else aligned_table(data, model)
+    if model is None:
+        return data
+    _warn_of_columns(path, data.left_out)
+    return aligned_table(data, model)
+
+
+def _warn_of_columns(path: Path, columns: Collection[str]) -> None:
+    """Warn once of the columns of a table that a model lacks."""
+    if not columns:
+        return
+    listed = ", ".join(map(repr, list(columns)[:MAX_LISTED]))
+    more = f" and {len(columns) - MAX_LISTED} more" if len(columns) > MAX_LISTED else ""
+    warn_caller(
+        f"{path}: columns that are no variables of the model are left out: {listed}{more}",
+        ColumnWarning,
+    )
 
 
 def load_merged(source: str, options: Clustered, cluster: Any = None) -> el.Dataset:
@@ -158,8 +175,13 @@ def _merged(
         rows += more
         show(f"{rows} rows")
 
-    table = merge_rows(replace(blocks(source, options, model), on_rows=count), cluster=cluster)
+    read = blocks(source, options, model)
+    table = merge_rows(replace(read, on_rows=count), cluster=cluster)
     path, files = place(source), table_files(place(source))
+    if model is not None:
+        first = next(iter(read.read(*read.sources[0])))
+        columns = [column.name for column in first.columns]
+        _warn_of_columns(path, [name for name in columns if name not in model.names])
     note_table(files[0] if len(files) == 1 else path, rows, table.n_variables, files)
     return table, rows
 

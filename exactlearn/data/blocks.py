@@ -30,7 +30,7 @@ from exactlearn.data.coding import (
 )
 from exactlearn.data.dataset import Dataset, as_dataset, warn_of_columns_without_information
 from exactlearn.data.discretisation import drop_hint
-from exactlearn.errors import DataError, OptionError, SolverError, as_written, did_you_mean
+from exactlearn.errors import DataError, OptionError, SolverError, as_written
 
 
 class Sum(Protocol):
@@ -105,7 +105,7 @@ class Blocks(Displayed, shown="sources variables states"):
         """Yield the blocks of one source, until the search is over."""
         control = SearchControl.within()
         for rows in self.read(*source):
-            chosen = self._chosen(rows)
+            chosen = rows.chosen(self.variables)
             states = {column.name: self.states[column.name] for column in chosen.columns}
             yield Dataset(**coded_rows(chosen, CodingOptions(states, self.missing)))
             if self.on_rows is not None:
@@ -137,7 +137,7 @@ class Blocks(Displayed, shown="sources variables states"):
         by_name(self.states, "states", labels.names)  # refuses what is no column
         names = self.variables or labels.names
         undeclared = tuple(name for name in names if name not in declared)
-        rows = replace(self, variables=undeclared)._chosen(labels.columns())
+        rows = labels.columns().chosen(undeclared)
         all_values = dict.fromkeys(categorical, ALL_VALUES)
         options = CodingOptions(all_values, self.missing, tidy=self.tidy)
         found = TableCoding.fit(rows, options, is_part=bool(declared))
@@ -152,18 +152,6 @@ class Blocks(Displayed, shown="sources variables states"):
         table = summed(blocks, empty, client).dataset()
         warn_of_columns_without_information(table, self.states)
         return table
-
-    def _chosen(self, rows: LabelledRows) -> LabelledRows:
-        """Return the rows of the chosen variables."""
-        known = {column.name: column for column in rows.columns}
-        names = self.variables or tuple(known)
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    f"{rows.where}column {name!r}: there is no such column, which the model or "
-                    f"another part of the table has{did_you_mean(name, known)}"
-                )
-        return replace(rows, columns=[known[name] for name in names])
 
 
 class _Labels:
@@ -187,6 +175,7 @@ class _Labels:
                 continue
             read, counts = column.read(self.blocks.missing), self.counts[column.name]
             if read.listed:
+                rows.require_listed(read)
                 self.listed.add(column.name)
             self.arities |= Counter({column.name: column.arity})
             counts.update(dict.fromkeys(read.listed, 0))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime import variable_arguments
+from exactlearn.data import STATES_SUFFIX
 from exactlearn.data.labels import (
     equal_to_any,
     has_other_forms,
@@ -26,7 +27,7 @@ from exactlearn.data.labels import (
     unique_places,
     value_of,
 )
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError, as_written, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,6 +302,52 @@ class LabelledRows:
     def read(self, missing: Sequence[str]) -> "LabelledRows":
         """Return the rows with their columns as :meth:`Column.read` returns them."""
         return replace(self, columns=[column.read(missing) for column in self.columns])
+
+    def chosen(self, names: Sequence[str] | None) -> "LabelledRows":
+        """Return the rows with the columns of these names alone, in their order; all without names.
+
+        Raises
+        ------
+        DataError
+            When there is no such column.
+        """
+        if names is None:
+            return self
+        columns = {column.name: column for column in self.columns}
+        for name in names:
+            if name not in columns:
+                raise DataError(
+                    f"{self.where}column {name!r}: there is no such column, which the model or "
+                    f"another part of the table has{did_you_mean(name, columns)}"
+                )
+        return replace(self, columns=[columns[name] for name in names])
+
+    def require_listed(self, column: Column) -> None:
+        """Refuse a label that is none of the states which the file beside a table lists.
+
+        A frame or a Parquet file that lists the states of a column has no other labels.
+
+        Parameters
+        ----------
+        column
+            A column that was read.
+
+        Raises
+        ------
+        DataError
+            When there is such a label.
+        """
+        if not column.listed or self.source is None:
+            return
+        for k in np.flatnonzero(find_states(column.labels, column.listed) == MISSING)[:1].tolist():
+            label = column.labels[k]
+            beside = f"{self.source.name}{STATES_SUFFIX}"
+            raise DataError(
+                f"{self.place(column, label)}: the state {label!r} is not listed in "
+                f"{beside}{did_you_mean(label, column.listed)}; correct the cell, declare the "
+                f"column's states ({as_written('states', column.name)}), or remove {beside} if it "
+                "belongs to another table"
+            )
 
 
 def labelled_column(name: str, series: "pd.Series[Any]") -> Column:

@@ -294,6 +294,7 @@ def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, t
     states, faults = dict[str, tuple[str, ...]](), list[str]()
     for column in columns:
         if column.listed:
+            rows.require_listed(column)
             states[column.name] = column.listed
         elif column.arity > 1:
             numbered = tuple(map(str, range(column.arity)))

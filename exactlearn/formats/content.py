@@ -21,6 +21,7 @@ CERTIFICATE = "a certificate"
 RECORD = "the record of a command"
 JSON = "a file of JSON"
 PARQUET = "a Parquet file"
+STATES = "the list of the states of a table"
 
 MARKS = (",", "\t", ";", "|")
 """Separators of tables that texts of other kinds do not have alike in each line."""
@@ -101,6 +102,11 @@ KINDS = (
         r'\s*\{\s*"format"\s*:\s*"exactlearn naive Bayes"',
         _MODEL_TAKERS,
         (".nb.json",),
+    ),
+    Kind(
+        STATES,
+        r'\s*\{\s*"format"\s*:\s*"exactlearn states"',
+        "read_dataset, with the table of the same name without .states.json",
     ),
     Kind(CERTIFICATE, r'\s*\{\s*"bound"\s*:\s*"[^"]*",\s*"clusters"', "'exactlearn verify'"),
     Kind(

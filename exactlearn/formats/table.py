@@ -22,6 +22,12 @@ from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
 from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.parquet import read_parquet, write_parquet
+from exactlearn.formats.states_file import (
+    listed_states,
+    missing_symbols,
+    with_listed_states,
+    write_states,
+)
 from exactlearn.instances import locate
 
 
@@ -39,31 +45,41 @@ class TableFormat:
         if it has weights), the file, and the symbol of a missing cell.
     require_label
         Raises a `DataError` for a name or state that the format cannot keep.
+    keeps_states
+        Whether the file keeps the states of its columns, also those that no row has.
     """
 
     read: Callable[[Path, TableLayout], Iterator[LabelledRows]]
     write: Callable[[Dataset, Sequence[str], Path, str], None]
     require_label: Callable[[str], object] = str
+    keeps_states: bool = False
 
 
 DELIMITED = TableFormat(read_delimited, write_delimited, quoted)
 
 FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
-    ".parquet": TableFormat(read_parquet, write_parquet),
+    ".parquet": TableFormat(read_parquet, write_parquet, keeps_states=True),
 }
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
 
+NOT_CHOSEN = "not one of the variables"
+
+
 def read_table(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     """Yield the cells of a table, not yet coded: all, or blocks of some bytes.
+
+    The columns list the states that the file beside the table has, if there is one.
 
     Raises
     ------
     FormatError, OptionError, MissingExtraError
         As :func:`read_dataset`.
     """
-    yield from FORMATS.get(suffix_of(path), DELIMITED).read(path, layout)
+    states = listed_states(path)
+    for rows in FORMATS.get(suffix_of(path), DELIMITED).read(path, layout):
+        yield with_listed_states(rows, states) if states else rows
 
 
 @checked_arguments(names=as_names)
@@ -80,6 +96,7 @@ def read_dataset(
     discretise: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     weights: str | None = None,
+    variables: Sequence[str] | None = None,
     tidy: bool = False,
 ) -> Dataset:
     r"""Read a table from CSV, TSV or white-space separated text, compressed by gzip or not.
@@ -87,14 +104,16 @@ def read_dataset(
     White space around a field does not belong to it, blank lines do not count, and a field with a
     separator in it stands in quotes. There are no comments. A ``.parquet`` file is read with
     PyArrow (extra ``[parquet]``): its empty cells are missing too, and the values of a dictionary
-    column are the states, in their order, unless others are declared.
+    column are the states, in their order, unless others are declared. So are those that the file
+    beside a table lists which :func:`write_dataset` writes, ``table.csv.states.json``.
 
     Parameters
     ----------
     path
         The file, in UTF-8; or the name of a bundled table, as ``asia-mnar``.
     missing
-        Symbols of a missing cell.
+        Symbols of a missing cell. One of those by default is a state where the file beside the
+        table lists it.
     header
         Whether the first line holds the names; without it they are ``X0``, ``X1``, ...
     separator
@@ -121,6 +140,9 @@ def read_dataset(
         Names to use instead of the header's or the generated ones.
     weights
         Name of the column that holds the weight of each row.
+    variables
+        The columns to read, in this order; all others are left out whatever they hold, and stand
+        in ``left_out`` of the table.
     tidy
         Leave out columns that are constant, entirely missing, without a name (as the index that
         ``DataFrame.to_csv`` writes) or different in every row, and cut numbers with more than 20
@@ -155,14 +177,22 @@ def read_dataset(
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
     layout = TableLayout(header, separator, arities, missing, decimal)
-    (text,) = read_table(locate(path, ".csv"), layout)
+    file = locate(path, ".csv")
+    (text,) = read_table(file, layout)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, decimal=decimal)
+    chosen = rows.chosen(variables)
     if rows.weights is not None and not rows.weights.any():
         raise DataError(
             f"{text.source}, column {weights!r}: no rows of positive weight, as all "
             f"{len(rows.weights)} weights are 0; name another column of weights, or none"
         )
-    return coded_table(rows, CodingOptions(states, missing, discretise, tidy))
+    symbols = missing_symbols(missing, [file])
+    table = coded_table(chosen, CodingOptions(states, symbols, discretise, tidy))
+    kept = {column.name for column in chosen.columns}
+    others = [column.name for column in rows.columns if column.name not in kept]
+    if not others:
+        return table
+    return replace(table, left_out={**dict.fromkeys(others, NOT_CHOSEN), **table.left_out})
 
 
 def labelled_rows(
@@ -205,11 +235,13 @@ def write_dataset(
     *,
     missing: str = "?",
     weights: str = "weight",
-) -> None:
+) -> Path | None:
     """Write a table, with a header, in one step.
 
-    Reading it again with ``states`` declared as here, and ``missing`` as here, gives the same
-    codes; bin edges and states that no row has stand in no text. A Parquet file keeps the states.
+    Reading it again gives the same states. A Parquet file keeps them; where reading a text alone
+    would find others, such as for a state that no row has, or refuse a column, as for the state
+    ``None``, a file beside it lists them: ``table.csv.states.json``, which belongs to the table
+    wherever it is moved.
 
     Parameters
     ----------
@@ -222,10 +254,16 @@ def write_dataset(
     weights
         Name of a last column with the weights of the rows, written when they have weights.
 
+    Returns
+    -------
+    beside
+        The file that lists the states; ``None`` where none is needed.
+
     Raises
     ------
     OptionError
-        When the suffix is another, or the missing symbol is a state.
+        When the suffix is another, or the missing symbol is a state; when a file has the name of
+        that beside the table and is none of this package.
     DataError
         When a name or state has a line break or outer white space, which reading would lose.
     MissingExtraError
@@ -250,7 +288,9 @@ def write_dataset(
             f"cannot tell the format of {path} from its suffix; expected "
             f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
         )
+    beside = write_states(dataset, Path(path), is_text=not FORMATS[suffix].keeps_states)
     FORMATS[suffix].write(dataset, header, Path(path), missing)
+    return beside
 
 
 def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:

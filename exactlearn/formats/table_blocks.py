@@ -16,6 +16,7 @@ from exactlearn.data.codes import LabelledRows
 from exactlearn.data.coding import check_options, frame_rows
 from exactlearn.errors import OptionError
 from exactlearn.formats.layout import TableLayout
+from exactlearn.formats.states_file import missing_symbols
 from exactlearn.formats.table import labelled_rows, read_table
 
 
@@ -93,7 +94,9 @@ def read_blocks(
         sources, read = tuple(enumerate(source.to_delayed())), _frame_rows
     else:
         layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
-        sources = tuple((file, layout) for file in table_files(source))
+        files = table_files(source)
+        missing = missing_symbols(missing, files)
+        sources = tuple((file, layout) for file in files)
         read = read_table
     return Blocks(
         partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights, decimal=decimal),

@@ -18,7 +18,13 @@ from exactlearn._runtime.arguments import check_fields, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    aligned_codes,
+    require_weight,
+    unknown_columns,
+)
 from exactlearn.errors import OptionError
 from exactlearn.imputation import scikit_learn
 from exactlearn.imputation.cell_models import NetworkAverage, Pool, fit_pool
@@ -212,7 +218,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
         ----------
         dataset
             Table with the network's variables, matched by name as their states are. A table in
-            which a variable lacks states of the network gets them.
+            which a variable lacks states of the network gets them; columns that the network lacks
+            are left out.
 
         Raises
         ------
@@ -284,13 +291,16 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return self.network
 
     def _table(self, dataset: Dataset) -> Dataset:
-        """Return a table in the network's states; itself, where they are the same."""
+        """Return the network's variables in its states; the table itself, if it has these."""
         network = self._network
-        states = tuple(network.states[network.index(name)] for name in dataset.names)
-        if states == dataset.states:
+        names = tuple(name for name in dataset.names if name in network.names)
+        if not names:
+            raise unknown_columns(dataset.names, network.names)
+        states = tuple(network.states[network.index(name)] for name in names)
+        if (names, states) == (dataset.names, dataset.states):
             return dataset
-        codes = aligned_codes(dataset, dataset.names, states)
-        return replace(dataset, codes=codes, states=states)
+        codes = aligned_codes(dataset, names, states)
+        return replace(dataset, codes=codes, names=names, states=states)
 
     def _values(
         self, table: Dataset, probabilities: NDArray[np.float64] | None = None

@@ -1,16 +1,18 @@
 """``exactlearn evaluate`` against the full joint distribution."""
 
+import json
 import time
 
 import numpy as np
 import pytest
 
+from exactlearn import Dataset, Imputer, read_dataset, read_network
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from tests.command_line import fails, read_record, run_json
+from tests.command_line import fails, invoke, read_record, run_json
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import CHAIN, FLIP, joint
 
@@ -141,3 +143,41 @@ def test_ctrl_c_ends_it_with_the_status_of_an_interrupt(monkeypatch):
     printed = fails("evaluate", "asia", "--reference", "asia", status=130)
     assert time.monotonic() - begun < 20
     assert "Interrupted" in printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("evaluate", "asia", "rows.csv"),
+        ("fit", "asia", "rows.csv"),
+        ("impute", "rows.csv", "--network", "asia"),
+        ("impute", "rows.csv", "--train", "asia-mnar", "--method", "mode"),
+        ("compile", "asia", "--data", "rows.csv"),
+    ],
+)
+@pytest.mark.parametrize("is_large", [False, True])
+def test_columns_that_the_model_lacks_are_left_out(words, is_large, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = read_dataset("asia-mnar")
+    if is_large:
+        monkeypatch.setattr("exactlearn.commands.tables.LARGE", 0)
+    write_dataset(table, "rows.csv")
+    expected = run_json(*words, "--json")
+    header, *lines = (tmp_path / "rows.csv").read_text().splitlines()
+    wide = [f"row {k},{line},same" for k, line in enumerate(lines)]
+    (tmp_path / "rows.csv").write_text("\n".join([f"id,{header},constant", *wide]))
+    done = invoke(*words, "--json")
+    assert "no variables of the model are left out: 'id', 'constant'" in done.stderr
+    record = json.loads(done.stdout)
+    volatile = {"made_by", "seconds"}
+    assert {k: record[k] for k in record.keys() - volatile} == {
+        k: expected[k] for k in expected.keys() - volatile
+    }
+
+
+def test_an_imputer_leaves_out_columns_that_its_network_lacks():
+    table = read_dataset("asia-mnar")
+    codes = np.column_stack([table.codes, np.zeros(table.n_rows, np.int8)])
+    wide = Dataset(codes, (*table.names, "ward"), (*table.states, ("a", "b")))
+    imputer = Imputer("posterior", network=read_network("asia"))
+    assert imputer.transform(wide) == imputer.transform(table)
