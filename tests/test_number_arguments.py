@@ -126,6 +126,11 @@ def test_no_limit_of_parents_is_no_limit_everywhere() -> None:
     assert el.structural_em(few, "bdeu", max_parents=None).score == every.score
 
 
+def test_options_that_are_passed_on_keep_the_meaning_of_where_they_go() -> None:
+    strengths = el.bootstrap(TABLE, 2, missing="expected", max_parents=1.0)
+    assert strengths.replicates == 2
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

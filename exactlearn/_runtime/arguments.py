@@ -165,11 +165,10 @@ def check_fields(instance: Any, **special: PlainCheck) -> None:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """Return an argument as :data:`CHECKS` returns it, where that needs no other argument."""
-    check = CHECKS.get(name)
-    if value is None or check is None or isinstance(check, Check):
+    """Return an option as the function called inside wants it, where it is a number."""
+    if value is None or name not in NUMBERS:
         return value
-    return check(value, name)
+    return NUMBERS[name](value, name)
 
 
 class Named(Protocol):

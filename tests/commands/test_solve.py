@@ -241,7 +241,7 @@ def test_searches_over_classes_are_those_of_the_library(tmp_path):
     assert sum(each["starts"] for each in record["classes"]) == len(record["scores"])
     assert record["score"] == max(record["scores"]) == record["classes"][0]["score"]
     assert "'exactlearn solve' without it" in fails("solve", "cancer-mcar", "--solver", "ges")
-    assert "exactlearn solve" in fails("augment", "cancer-mcar", "--solver", "kes")
+    assert "'kes' is not one of" in fails("augment", "cancer-mcar", "--solver", "kes")
     assert "leave it out" in fails("solve", TABLE, "--solver", "ges", "--bootstrap", 3)
 
 
