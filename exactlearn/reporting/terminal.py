@@ -55,33 +55,23 @@ def show(record: Mapping[str, Any]) -> None:
 
 def _parts(section: Section, width: int) -> Iterator[RenderableType]:
     if section.facts:
-        facts = _escaped(Table(head=("", ""), rows=list(section.facts.items())))
+        facts = Table(head=("", ""), rows=list(section.facts.items()))
         yield _grid(facts, _widths(facts, width) or (), has_head=False)
     yield from map(printable, section.texts)
     for table in section.tables:
-        yield from _fitted(_escaped(table), width)
+        yield from _fitted(table, width)
         if table.left_out:
             yield f"... and {table.left_out:,} more rows; -o or --json has all"
-
-
-def _escaped(table: Table) -> Table:
-    return replace(
-        table,
-        head=list(map(printable, table.head)),
-        rows=[list(map(printable, row)) for row in table.rows],
-        right=frozenset(map(printable, table.right)),
-    )
 
 
 def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """Yield the lines and tables that show a table in a terminal."""
     # Repeated values leave first: each column that is left needs fewer lines.
-    if sum(_natural_widths(table)) + PADDING * (len(table.head) - 1) > width:
-        repeated = [] if table.left_out else _repeated_columns(table)
-        if repeated:
-            values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
-            yield f"In all rows: {values}."
-            table = _with_columns(table, [k for k in range(len(table.head)) if k not in repeated])
+    repeated = [] if table.left_out or _is_narrow(table, width) else _repeated_columns(table)
+    if repeated:
+        values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
+        yield printable(f"In all rows: {values}.")
+        table = _with_columns(table, [k for k in range(len(table.head)) if k not in repeated])
     widths = _widths(table, width)
     if widths is None:
         turned = _turned(table)
@@ -94,6 +84,11 @@ def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
         yield _grid(group, _widths(group, width) or ())
 
 
+def _is_narrow(table: Table, width: int) -> bool:
+    """Return whether no cell has to wrap."""
+    return sum(_natural_widths(table)) + PADDING * (len(table.head) - 1) <= width
+
+
 def _natural_widths(table: Table) -> list[int]:
     columns = zip(table.head, *table.rows, strict=True)
     return [max(map(cell_len, column)) for column in columns]
@@ -104,10 +99,10 @@ def _widths(table: Table, width: int) -> list[int] | None:
 
     Wide columns become narrower first. A word is broken where it is longer than half a line.
     """
-    available = width - PADDING * (len(table.head) - 1)
     natural = _natural_widths(table)
-    if sum(natural) <= available:
+    if _is_narrow(table, width):
         return natural
+    available = width - PADDING * (len(table.head) - 1)
     words = (" ".join(column).split() for column in zip(table.head, *table.rows, strict=True))
     longest = [min(available // 2, max(map(cell_len, column), default=1)) for column in words]
     for limit in range(min(available, max(natural)), 0, -1):
@@ -165,7 +160,7 @@ def _grid(table: Table, widths: Sequence[int], has_head: bool = True) -> Grid:
     for name, width in zip(table.head, widths, strict=True):
         # a word that is cut, not broken, may stand for two
         justify: Any = "right" if name in table.right else "left"
-        grid.add_column(name, justify=justify, width=width, overflow="fold")
+        grid.add_column(printable(name), justify=justify, width=width, overflow="fold")
     for row in table.rows:
-        grid.add_row(*row)
+        grid.add_row(*map(printable, row))
     return grid
