@@ -89,10 +89,8 @@ def missing_symbols(missing: Sequence[str], tables: Iterable[Path]) -> tuple[str
     return tuple(symbol for symbol in symbols if symbol not in states)
 
 
-def write_states(dataset: Dataset, path: Path, *, is_text: bool) -> Path | None:
-    """Write the file beside a table where reading the table alone would find other states.
-
-    A file from an earlier table of that name is replaced.
+def needs_states_file(dataset: Dataset, path: Path, *, is_text: bool) -> bool:
+    """Return whether reading a table alone would find other states, or those of an earlier table.
 
     Parameters
     ----------
@@ -101,28 +99,29 @@ def write_states(dataset: Dataset, path: Path, *, is_text: bool) -> Path | None:
     is_text
         Whether that file does not keep states.
 
-    Returns
-    -------
-    beside
-        The file beside the table; ``None`` where none is needed.
-
     Raises
     ------
     OptionError
         When there is a file of that name which is none of this package.
     """
+    if has_states_file(path):
+        return True
+    if _are_found(dataset, is_text=is_text):
+        return False
     beside = states_path(path)
-    if not has_states_file(path):
-        if _are_found(dataset, is_text=is_text):
-            return None
-        if beside.exists():
-            raise OptionError(
-                f"{beside}: expected no file of this name, or one that lists states, since the "
-                f"states of {path.name} are to be written there; move it, or name the table "
-                "otherwise"
-            )
+    if beside.exists():
+        raise OptionError(
+            f"{beside}: expected no file of this name, or one that lists states, since the states "
+            f"of {path.name} are to be written there; move it, or name the table otherwise"
+        )
+    return True
+
+
+def write_states(dataset: Dataset, path: Path) -> Path:
+    """Write the file beside a table, in place of that of an earlier table, and return its path."""
     states = dict(zip(dataset.names, dataset.states, strict=True))
     content = {"format": FORMAT, "states": states}
+    beside = states_path(path)
     atomic_write(beside, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return beside
 

@@ -25,6 +25,7 @@ from exactlearn.formats.parquet import read_parquet, write_parquet
 from exactlearn.formats.states_file import (
     listed_states,
     missing_symbols,
+    needs_states_file,
     with_listed_states,
     write_states,
 )
@@ -288,9 +289,10 @@ def write_dataset(
             f"cannot tell the format of {path} from its suffix; expected "
             f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
         )
-    beside = write_states(dataset, Path(path), is_text=not FORMATS[suffix].keeps_states)
-    FORMATS[suffix].write(dataset, header, Path(path), missing)
-    return beside
+    file = Path(path)
+    needs_list = needs_states_file(dataset, file, is_text=not FORMATS[suffix].keeps_states)
+    FORMATS[suffix].write(dataset, header, file, missing)
+    return write_states(dataset, file) if needs_list else None
 
 
 def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from exactlearn._runtime.argument_kinds import as_labels, as_names
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data import MISSING_SYMBOLS, STATES_SUFFIX
 from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.codes import LabelledRows
 from exactlearn.data.coding import check_options, frame_rows
@@ -123,7 +123,8 @@ def table_files(source: Any) -> list[Path]:
     elif Path(source).exists() or not has_magic(os.fspath(source)):
         files = [Path(source)]
     else:
-        files = [Path(name) for name in sorted(glob(os.fspath(source)))]
+        names = sorted(glob(os.fspath(source)))
+        files = [Path(name) for name in names if not name.endswith(STATES_SUFFIX)]
     if not files:
         raise OptionError(
             f"{source}: no file is named; expected files, a folder of .parquet files, or a pattern "

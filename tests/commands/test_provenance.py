@@ -62,7 +62,7 @@ def test_several_files_are_one_table_with_the_hash_of_their_contents(tmp_path):
     for k in range(2):
         run("simulate", "asia", "--rows", 50, "--seed", k, "-o", tmp_path / f"part-{k}.csv")
     pattern = str(tmp_path / "part-*.csv")
-    _, one = signed_json("evaluate", "asia", pattern)["made_by"]["inputs"]
+    _, one, *beside = signed_json("evaluate", "asia", pattern)["made_by"]["inputs"]
     contents = b"".join(part.read_bytes() for part in sorted(tmp_path.glob("part-*.csv")))
     assert one == {
         "name": "part-*.csv",
@@ -70,6 +70,7 @@ def test_several_files_are_one_table_with_the_hash_of_their_contents(tmp_path):
         "rows": 100,
         "columns": 8,
     }
+    assert {entry["name"] for entry in beside} <= {f"part-{k}.csv.states.json" for k in range(2)}
 
 
 def test_what_cannot_be_hashed_has_no_hash(tmp_path):
