@@ -165,3 +165,37 @@ def test_options_that_are_passed_on_keep_the_meaning_of_where_they_go() -> None:
 def test_what_is_of_another_kind_is_refused_by_name(call: Any, message: str) -> None:
     with pytest.raises(ExactlearnError, match=message):
         call()
+
+
+def estimators() -> Iterator[Any]:
+    """Yield each parameter of an estimator with a value that it cannot take."""
+    pytest.importorskip("sklearn")
+    import exactlearn.sklearn as estimators
+
+    wrong = {
+        **dict.fromkeys(("ess", "smoothing", "time_limit"), math.nan),
+        **dict.fromkeys(("max_parents", "networks"), 1.9),
+        **dict.fromkeys(("structure", "mode", "random_state", "tidy", "unseen"), "x"),
+    }
+    for estimator in (estimators.BayesianNetworkClassifier, estimators.ExactImputer):
+        for name in sorted(wrong.keys() & signature(estimator).parameters.keys()):
+            for value in (wrong[name], True) if name != "tidy" else ("x", math.nan):
+                label = f"{estimator.__name__}-{name}-{value}"
+                yield pytest.param(estimator, name, value, id=label)
+
+
+@pytest.mark.parametrize(("estimator", "name", "value"), list(estimators()))
+def test_estimators_refuse_parameters_at_fit_and_leave_them_as_given(
+    estimator: Any, name: str, value: Any
+) -> None:
+    made = estimator(**{name: value})
+    with pytest.raises(ExactlearnError, match=name):
+        made.fit([["a", 1], ["b", 2]] * 6, ["x", "y"] * 6)
+    assert getattr(made, name) is value
+
+
+def test_an_estimator_without_parents_has_none() -> None:
+    estimators = pytest.importorskip("exactlearn.sklearn")
+    made = estimators.BayesianNetworkClassifier(structure="exact", max_parents=0)
+    made.fit([["a", 1], ["b", 2]] * 6, ["x", "y"] * 6)
+    assert not any(made.network_.parents)

@@ -75,9 +75,9 @@ class Run(sections.OnCluster):
         *("model.pdg.json", "report.html", "runs.json", "sweep.json", "sweep.csv"),
     )
     source: str = argument("RUN.toml|RESULT.json", reads=True)
-    seed: int | None = option(None, least=0)
-    time_limit: float | None = option(None, least=0)
-    jobs: int = option(1, least=1)
+    seed: int | None = option(None)
+    time_limit: float | None = option(None)
+    jobs: int = option(1)
     allow_outside: bool = option(False)
 
 
@@ -175,13 +175,13 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     )
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
-    gap: float = option(0.0, least=0, metavar="NATS", excludes=("best",))
-    threads: int | None = option(None, least=1, in_files=True)
+    gap: float = option(0.0, metavar="NATS", excludes=("best",))
+    threads: int | None = option(None, in_files=True)
     certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
     classes: bool = option(False, only="best")
-    greediness: float = option(0.8, least=0, most=1, only="solver=kes", hidden=True)
-    restarts: int = option(100, least=1, only="solver=kes", hidden=True)
+    greediness: float = option(0.8, only="solver=kes", hidden=True)
+    restarts: int = option(100, only="solver=kes", hidden=True)
     bootstrap: int | None = option(None, least=1, metavar="N")
 
     def __post_init__(self) -> None:
@@ -255,7 +255,7 @@ class Imputing(sections.IncompleteLearning, sections.NetworkReading):
     groups: ClassVar = {"Search": "learner networks missingness"}
 
     learner: sections.LearnerName | None = option(None, in_files=True)
-    networks: int = option(6, least=1)
+    networks: int = option(6)
     missingness: sections.MissingnessName | None = option(None)
     ess: float | Literal["auto"] = with_default(sections.IncompleteLearning, "ess", 10.0)
     max_parents: int | Literal["none"] = with_default(sections.IncompleteLearning, "max_parents", 2)
@@ -305,7 +305,7 @@ class Impute(Imputing):
         None, reads=True, metavar="NETWORK", only="method=posterior|mpe|multiple|None"
     )
     train: str | None = option(None, reads=True, metavar="TRAIN.csv", excludes=("network",))
-    draws: int = option(5, least=1, only="method=multiple")
+    draws: int = option(5, only="method=multiple")
 
     @property
     def chosen_method(self) -> str:
@@ -376,8 +376,8 @@ class Compare(Imputing, sections.OnCluster):
     learners: tuple[str, ...] | None = names_option(
         excludes=("methods", "truth", "network", "hide", "repeat"),
     )
-    folds: int = option(10, least=2, only="learners")
-    jobs: int = option(1, least=1)
+    folds: int = option(10, only="learners")
+    jobs: int = option(1)
     methods: tuple[str, ...] | None = names_option()
     truth: str | None = option(
         None,
@@ -467,10 +467,10 @@ class Fit(sections.Clustered, sections.Random):
     missingness: str | None = option(
         None, reads=True, metavar="GRAPH", only="method=em|id-mar|if-mar|None"
     )
-    iterations: int | None = option(None, least=0, only="method=em|None")
-    tolerance: float | None = option(None, least=0, only="method=em|None")
+    iterations: int | None = option(None, only="method=em|None")
+    tolerance: float | None = option(None, only="method=em|None")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
-    starts: int | None = option(None, least=1, only="method=em|None")
+    starts: int | None = option(None, only="method=em|None")
     start: str | None = option(
         None,
         reads=True,
@@ -478,7 +478,7 @@ class Fit(sections.Clustered, sections.Random):
         only="method=em|None",
         excludes=("missingness",),
     )
-    time_limit: float | None = option(None, least=0)
+    time_limit: float | None = option(None)
 
     @property
     def output_in_run(self) -> str:
@@ -529,11 +529,11 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
 
     written_in_run = "compiled.pdg.json"
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
-    time_limit: float | None = option(None, least=0)
-    max_size: int = option(100_000_000, least=1)
+    time_limit: float | None = option(None)
+    max_size: int = option(100_000_000)
     merge: Literal["exact", "none"] = option("exact", excludes=("time_limit",))
     root: str | None = option(None, metavar="NAME", only="merge=none")
-    merge_budget: float | None = option(None, least=0)
+    merge_budget: float | None = option(None)
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
@@ -577,11 +577,11 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: Literal["hybrid", "direct", "em"] = option("hybrid")
     network: str | None = option(None, reads=True, metavar="NETWORK")
-    size_weight: float | None = option(None, least=0, most=1)
+    size_weight: float | None = option(None)
     parameters: Literal["em", "available", "complete"] = option("em", only="method=em")
     significance: float | None = option(None, least=0, most=1, only="method=direct")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
-    time_limit: float | None = option(None, least=0)
+    time_limit: float | None = option(None)
 
 
 class LearnNb(sections.Reading, sections.Random):
@@ -614,10 +614,10 @@ class LearnNb(sections.Reading, sections.Random):
 
     written_in_run = "learnt.nb.json"
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    components: int | None = option(None, least=1)
-    size_weight: float | None = option(None, least=0, most=1)
+    components: int | None = option(None)
+    size_weight: float | None = option(None)
     smoothing: float = option(0.1, least=0, most=sections.MOST_SMOOTHING)
-    time_limit: float | None = option(None, least=0)
+    time_limit: float | None = option(None)
 
 
 class Query(sections.ModelReading):
@@ -713,7 +713,7 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
     """
 
     source: str = argument("FILE", reads=True)
-    candidate_parents: int | None = option(None, least=1, metavar="K", excludes=("scoring_time",))
+    candidate_parents: int | None = option(None, metavar="K", excludes=("scoring_time",))
 
 
 class Report(sections.ModelReading):

@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from inspect import get_annotations, getdoc
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, dataclass_transform
 
+from exactlearn._runtime.number_arguments import MAX_FINITE, MAX_WHOLE, NUMBERS, NumberKind
 from exactlearn.errors import OptionError
 
 
@@ -81,6 +83,14 @@ class About:
         suffixes = re.sub("NETWORK|MODEL", ".bif", self.metavar or "")
         return tuple(suffix for suffix in SUFFIXES if suffix in suffixes)
 
+    def take_range(self, kind: NumberKind) -> None:
+        """Take the range of a kind of number, where the option has none of its own."""
+        if self.least is not None or kind.is_open:  # an open range is checked by the score
+            return
+        self.least = int(kind.minimum)
+        if kind.maximum not in (MAX_WHOLE, MAX_FINITE, inf):
+            self.most = kind.maximum
+
     def check(self, key: str, found: Any) -> None:
         """Refuse numbers out of range.
 
@@ -132,6 +142,10 @@ class Declared:
             vars(cls)[name].metadata["about"].help = " ".join(text.split()).replace(
                 " [default:", "  [default:"
             )
+        for name in get_annotations(cls):
+            declared = vars(cls).get(name)
+            if isinstance(declared, Field) and name in NUMBERS:
+                about_of(declared).take_range(NUMBERS[name])
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:

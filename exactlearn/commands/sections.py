@@ -163,9 +163,9 @@ class Criterion(Declared):
 
     criterion: str = option("bdeu", choices=registered("scoring.scores.CRITERIA"))
     ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
-    max_parents: int | Literal["none"] = option(3, least=0)
-    size_weight: float | None = option(None, least=0, most=1, only="criterion=penalised")
-    scoring_time: float | None = option(None, least=0)
+    max_parents: int | Literal["none"] = option(3)
+    size_weight: float | None = option(None, only="criterion=penalised")
+    scoring_time: float | None = option(None)
 
     @property
     def most_parents(self) -> int | None:
@@ -188,7 +188,7 @@ class Random(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    seed: int = option(0, least=0)
+    seed: int = option(0)
 
 
 class Constrained(Declared):
@@ -255,7 +255,7 @@ class Selection(Constrained, Random):
         choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto"),
     )
     constraints: str | None = option(None, reads=True, metavar="FILE.toml")
-    time_limit: float | None = option(None, least=0)
+    time_limit: float | None = option(None)
 
 
 class Climbing(Selection):
@@ -273,8 +273,8 @@ class Climbing(Selection):
 
     groups: ClassVar = {"Search": "*"}
 
-    t: int = option(1, least=1)
-    starts: int = option(10, least=1)
+    t: int = option(1)
+    starts: int = option(10)
 
 
 class Search(Climbing):
@@ -323,8 +323,8 @@ class GraphParameters(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    iterations: int = option(100, least=0)
-    tolerance: float = option(1e-06, least=0)
+    iterations: int = option(100)
+    tolerance: float = option(1e-06)
     smoothing: float | Literal["cv"] = option(
         "cv", metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )

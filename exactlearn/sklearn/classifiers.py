@@ -17,7 +17,9 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.control import SearchControl, is_interrupted
+from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn.bayesnet.complete_data import SMOOTHING, fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -27,7 +29,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import ENTROPY
 from exactlearn.data.labels import label_of
 from exactlearn.data.unseen import Unseen
-from exactlearn.errors import OptionError, SolverError, did_you_mean
+from exactlearn.errors import SolverError
 from exactlearn.queries.posteriors import classify, query_rows
 from exactlearn.scoring.candidates import n_families
 from exactlearn.sklearn.estimator import TableEstimator
@@ -159,11 +161,10 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         ValueError
             When there is but one class, a number is infinite, or shapes do not fit.
         """
-        if self.structure not in ("auto", *STRUCTURES):
-            known = did_you_mean(str(self.structure), ("auto", *STRUCTURES))
-            raise OptionError(f"there is no structure {self.structure!r}{known}")
-        if self.smoothing != "cv" and not self.smoothing > 0:  # rows could then be impossible
-            raise OptionError(f"smoothing is {self.smoothing}: give a number above 0")
+        self._check_parameters(
+            structure=one_of(("auto", *STRUCTURES)),
+            smoothing=POSITIVE.or_word("cv"),  # with 0, rows could be impossible
+        )
         frame = self._frame(X, reset=True)
         self._class_name = str(getattr(y, "name", None) or "class")
         y = column_or_1d(y, warn=True)
@@ -265,7 +266,8 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         control: SearchControl,
     ) -> BayesianNetwork:
         """Return the network of a structure, learned from the coded table."""
-        last, most = table.n_variables - 1, self.max_parents or MAX_PARENTS[structure]
+        last = table.n_variables - 1
+        most = MAX_PARENTS[structure] if self.max_parents is None else self.max_parents
         if structure == "naive-bayes":
             return _naive_bayes(table, smoothing, control.remaining)
         while self.max_parents is None and n_families(last + 1, most) > MOST_FAMILIES:

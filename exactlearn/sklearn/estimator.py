@@ -1,5 +1,6 @@
 """What the estimators share: reading of tables, learning of a network, answers for rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from exactlearn._runtime.argument_kinds import one_of
+from exactlearn._runtime.argument_kinds import PlainCheck, one_of, refusal
+from exactlearn._runtime.arguments import check_fields
 from exactlearn.data.coding import column_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import FrameCoding
 from exactlearn.data.unseen import UNSEEN, Unseen
+from exactlearn.errors import OptionError
 
 
 class TableEstimator(BaseEstimator):
@@ -77,5 +80,15 @@ class TableEstimator(BaseEstimator):
         """Return rows as they are coded after the fit; values that are no states are reported."""
         return self.coding_.dataset(frame, unseen=self.unseen)
 
+    def _check_parameters(self, **special: PlainCheck) -> None:
+        """Refuse parameters that no method could take; they stay as they were given."""
+        check_fields(replace(self), discretise=lambda rule, _: rule, **special)
+
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if isinstance(self.random_state, bool):
+            raise refusal("random_state", "a whole number from 0", self.random_state)
+        try:
+            generator = check_random_state(self.random_state)
+        except ValueError as error:
+            raise OptionError(f"random_state: {error}; pass a whole number from 0") from None
+        return int(generator.randint(np.iinfo(np.int32).max))

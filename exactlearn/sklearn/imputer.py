@@ -11,13 +11,15 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from exactlearn._runtime.argument_kinds import one_of
+from exactlearn._runtime.number_arguments import POSITIVE, SIZE
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import EMPTY
 from exactlearn.data.unseen import Unseen
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.methods import Imputer, Mode
+from exactlearn.imputation.methods import MODES, Imputer, Mode
 from exactlearn.scoring.scores import BDeu
 from exactlearn.sklearn.estimator import TableEstimator
 
@@ -93,6 +95,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         y
             Ignored.
         """
+        self._check_parameters(ess=POSITIVE, mode=one_of(MODES))
         table = self._coded(self._frame(X, reset=True), self.discretise)
         how = Learning(
             score=BDeu(self.ess),
@@ -127,6 +130,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         random_state
             Seed of the draws.
         """
+        n_draws = SIZE(n_draws, "n_draws")
         table, like = self._rows(X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         if not table.n_variables:

@@ -82,7 +82,7 @@ def test_structures_are_those_asked_for(rows):
     assert exact.learned_.score >= augmented.learned_.score - 1e-9
     with pytest.raises(ValueError, match="did you mean 'exact'"):
         BayesianNetworkClassifier(structure="exakt").fit(X, y)
-    with pytest.raises(ValueError, match="smoothing is 0"):
+    with pytest.raises(ValueError, match="'smoothing': expected a finite number above 0"):
         BayesianNetworkClassifier(smoothing=0).fit(X, y)
     with pytest.raises(ValueError, match="two classes or more"):
         BayesianNetworkClassifier().fit(X, np.zeros(len(X)))
