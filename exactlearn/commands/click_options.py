@@ -139,7 +139,9 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
         elif value is not None and value != ():
             flag = declare.flags_of(one)[0]
             found[one.name] = about.read(value, flag) if about.read else value
-    return declared(**found)
+    options = declared(**found)
+    options.refuse_unused()
+    return options
 
 
 class _NumberOrWord(click.ParamType[Any]):

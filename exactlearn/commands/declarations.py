@@ -225,6 +225,7 @@ class Augment(sections.IncompleteLearning, sections.Search, Kept):
     """
 
     written_in_run = "augmented"
+    needs: ClassVar = {"not method=mode": ("t", "starts")}
     files_in_folder = (
         *("result.json", "network.bif", "network.svg", "trace.csv", "completed.csv"),
     )
@@ -263,6 +264,14 @@ class Imputing(sections.IncompleteLearning, sections.NetworkReading):
     smoothing: float = with_default(sections.IncompleteLearning, "smoothing", 0.3)
 
 
+_OF_IMPUTERS = (
+    *sections.Criterion.known(),
+    *sections.SELECTION,
+    *("t", "starts", "smoothing", "learner", "networks"),
+)
+"""Options that say how an imputer learns networks."""
+
+
 class Impute(Imputing):
     """Fill the missing cells of a table by models that are learned from it, or a given network.
 
@@ -295,6 +304,10 @@ class Impute(Imputing):
     """
 
     written_in_run = "imputed"
+    needs: ClassVar = {
+        "not network or method=mode": _OF_IMPUTERS,
+        "method=stacked|averaged|None": ("networks",),
+    }
     files_in_folder = (
         *("result.json", "network.bif", "network.svg", "completed.csv", "completed-*.csv"),
     )
@@ -368,6 +381,11 @@ class Compare(Imputing, sections.OnCluster):
         "Methods": "methods truth network rows hide repeat class_",
         "Learners": "learners folds",
         "Search": "jobs",
+    }
+    needs: ClassVar = {
+        "not learners": (*_OF_IMPUTERS, "missingness"),
+        "not network": tuple(sections.Reading.known()),
+        "hide or network": ("repeat",),
     }
 
     source: str | None = argument(
@@ -528,6 +546,7 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
     """
 
     written_in_run = "compiled.pdg.json"
+    needs: ClassVar = {"data": tuple(sections.Reading.known())}
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
     time_limit: float | None = option(None)
     max_size: int = option(100_000_000)
@@ -715,6 +734,31 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
     source: str = argument("FILE", reads=True)
     candidate_parents: int | None = option(None, metavar="K", excludes=("scoring_time",))
 
+    def unused(self) -> dict[str, str]:
+        """Return the given options that have no effect on a file of this kind."""
+        from exactlearn._runtime.files import suffix_of
+        from exactlearn.formats.models import FORMATS
+        from exactlearn.formats.scores import is_score_file
+
+        path = Path(self.source)
+        allowed: tuple[str, ...]
+        if is_score_file(path):
+            kind, allowed = "local scores", (*sections.Constrained.known(), "constraints")
+        elif suffix_of(path) in FORMATS or _is_bundled_network(path):
+            kind, allowed = "a model", ("normalise",)
+        else:
+            return super().unused()
+        names = [name for name in self.known() if name not in ("source", *allowed)]
+        reason = f"has no effect on {kind}, found {self.source}: leave it out"
+        return dict.fromkeys(filter(self.is_given, names), reason)
+
+
+def _is_bundled_network(path: Path) -> bool:
+    """Return whether a name is that of a bundled network."""
+    from exactlearn.instances import bundled
+
+    return not path.exists() and f"{path}.bif" in {file.name for file in bundled()}
+
 
 class Report(sections.ModelReading):
     """Write one HTML page on results: data, network, decision graph, search and how it was made.
@@ -785,6 +829,8 @@ class Evaluate(sections.ModelReading, sections.Clustered, sections.Random):
     """
 
     source: str = argument("MODEL", reads=True, in_run="model.pdg.json")
+    needs: ClassVar = {"data": tuple(sections.Clustered.known())}
+
     data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
     reference: str | None = option(None, reads=True, metavar="MODEL")
     class_: str | None = option(None, metavar="NAME")

@@ -7,7 +7,7 @@ among its parameters. Types, ranges and defaults of the fields are those of key 
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from inspect import get_annotations, getdoc
 from math import inf
@@ -129,9 +129,14 @@ class Declared:
         What a step of a run file writes where it does not say: a file, a folder or nothing.
     files_in_folder
         Names, or patterns of names, of the files that are written into a folder.
+    needs
+        Names of options by the condition under which these have an effect: an option, or
+        ``option=value|value`` with some of its values; several conditions are joined by `` or ``,
+        and ``not `` before them turns them round.
     """
 
     groups: ClassVar[Mapping[str, str]] = {}
+    needs: ClassVar[Mapping[str, Sequence[str]]] = {}
     written_in_run: ClassVar[str] = ""
     files_in_folder: ClassVar[tuple[str, ...]] = ("result.json",)
 
@@ -157,12 +162,54 @@ class Declared:
                 continue
             for other in filter(self.is_given, about.excludes):
                 raise OptionError(f"{flag} and --{_dashed(other)} exclude each other: give one")
-            key, _, values = about.only.partition("=")
-            found = str(getattr(self, key)) if key else ""
-            if key and (found not in values.split("|") if values else not self.is_given(key)):
-                known = " or ".join(value for value in values.split("|") if value != "None")
-                needed = f"--{_dashed(key)} {known}".rstrip()
-                raise OptionError(f"{flag} is for {needed}: give both, or leave it out")
+            if about.only and (reason := self._unmet(about.only)):
+                raise OptionError(f"{flag} {reason}")
+
+    def unused(self) -> dict[str, str]:
+        """Return the given options that have no effect beside the others, each with the reason."""
+        reasons: dict[str, str] = {}
+        for condition, names in self.needs.items():
+            if reason := self._unmet(condition):
+                reasons |= dict.fromkeys(filter(self.is_given, names), reason)
+        return reasons
+
+    def refuse_unused(self, names: Collection[str] | None = None) -> None:
+        """Refuse options that have no effect, or those of them that are among some names.
+
+        Raises
+        ------
+        OptionError
+            With the first one, and what it is for.
+        """
+        for name, reason in self.unused().items():
+            if names is None or name.rstrip("_") in names:
+                raise OptionError(f"{flags_of(self.known()[name])[0]} {reason}")
+
+    def _unmet(self, condition: str) -> str:
+        """Return why an option of a condition has no effect; empty where the condition holds."""
+        is_excluded = condition.startswith("not ")
+        alternatives = condition.removeprefix("not ").split(" or ")
+        holding = [alternative for alternative in alternatives if self._holds(alternative)]
+        if is_excluded and holding:
+            return f"has no effect beside {self._shown(holding[0])}: leave one of them out"
+        if is_excluded or holding:
+            return ""
+        needed = " or ".join(map(self._shown, alternatives))
+        return f"is for {needed}: give both, or leave it out"
+
+    def _holds(self, condition: str) -> bool:
+        """Return whether an option is given, or has one of some values."""
+        key, _, values = condition.partition("=")
+        return str(getattr(self, key)) in values.split("|") if values else self.is_given(key)
+
+    def _shown(self, condition: str) -> str:
+        """Return a condition as the command line has it."""
+        key, _, values = condition.partition("=")
+        about = about_of(self.known()[key])
+        if about.positional:
+            return str(about.metavar).strip("[]")
+        words = " or ".join(value for value in values.split("|") if value != "None")
+        return f"--{_dashed(key)} {words}".rstrip()
 
     @classmethod
     def known(cls) -> dict[str, Field[Any]]:

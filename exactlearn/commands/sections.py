@@ -334,5 +334,9 @@ class CompleteLearning(Reading, Criterion, Selection):
     """What learning a network from a complete table needs."""
 
 
+SELECTION = tuple(name for name in Selection.known() if name not in ("seed", "time_limit"))
+"""Options that say which network is selected, and how."""
+
+
 class IncompleteLearning(CompleteLearning, Climbing, NetworkParameters):
     """What learning from missing cells needs."""

@@ -12,8 +12,9 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Solve
+from exactlearn.commands.declare import flags_of
 from exactlearn.commands.output import LATE, Answer, Output, require_parent, worst
-from exactlearn.commands.sections import CLASS_SEARCHES
+from exactlearn.commands.sections import CLASS_SEARCHES, Reading
 from exactlearn.commands.tables import load_merged, place
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.models import NETWORKS
@@ -249,8 +250,12 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
 
 def _check_with_scores(options: Solve, output: Output) -> None:
     """Refuse options for which the rows of a table are needed."""
-    of_tables = ("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap")
-    given = [f"--{name.replace('_', '-')}" for name in of_tables if options.is_given(name)]
+    of_tables = (
+        *("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap", "smoothing"),
+        *Reading.known(),
+    )
+    fields = options.known()
+    given = [flags_of(fields[name])[0] for name in of_tables if options.is_given(name)]
     given += [f"--solver {options.solver}"] * (options.solver in CLASS_SEARCHES)
     if given:
         raise OptionError(f"{given[0]} is for a table, but scores were given; leave it out")

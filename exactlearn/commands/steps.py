@@ -287,9 +287,11 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
             said |= {} if name is None else {key: name}
     said |= entry
     tables = [str(said.get(k, "")) for k, one in known.items() if one.in_run in ("file", "test")]
+    are_scores = any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables)
     as_it_is = {
-        "data": any(is_own(name, written) for name in tables),
-        "score": any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables),
+        "data": are_scores or any(is_own(name, written) for name in tables),
+        "score": are_scores,
+        "network": are_scores,
     }
     for section, shared in SHARED.items():
         if as_it_is.get(section):
@@ -298,6 +300,10 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
         said = {**{k: v for k, v in table.get(section, {}).items() if k in alike}, **said}
     output = said.pop("output", None)
     options = from_table(said, kind, command)
+    options.refuse_unused(entry)
+    if unused := {name.rstrip("_") for name in options.unused()}:  # what sections say for all steps
+        said = {key: value for key, value in said.items() if key not in unused}
+        options = from_table(said, kind, command)
     output = options.output_in_run if output is None else output
     if not isinstance(output, str):
         raise OptionError(

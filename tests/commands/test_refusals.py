@@ -155,3 +155,54 @@ def test_a_mistake_is_reported_in_one_line(words, keyword, inputs, monkeypatch):
     assert keyword in error
     assert not usage or usage[0].startswith("Usage: ")
     assert set(inputs.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("compile asia --drop smoke", "--drop is for --data"),
+        ("compile asia --no-header", "--no-header is for --data"),
+        ("evaluate asia --reference asia --missing x", "--missing is for DATA.csv"),
+        ("evaluate asia --reference asia --cluster local", "--cluster is for DATA.csv"),
+        ("compare asia-mnar --methods mode --repeat 3", "--repeat is for --hide or --network"),
+        (
+            "compare asia-mnar --learners bic --max-parents 1",
+            "--max-parents has no effect beside --l",
+        ),
+        ("compare asia-mnar --learners bic --missingness learned", "--missingness has no effect"),
+        ("compare --network asia --methods mode --drop lung", "--drop has no effect beside --netw"),
+        ("impute asia-mnar --network asia --ess 3", "--ess has no effect beside --network"),
+        ("impute asia-mnar --method mode --forbid asia->tub", "effect beside --method mode"),
+        ("impute asia-mnar --method posterior --networks 3", "--method stacked or averaged"),
+        ("augment asia-mnar --method mode --t 2", "--t has no effect beside --method mode"),
+        ("convert asia --ess 3 -o x.net", "--ess has no effect on a model, found asia"),
+        ("convert x.jkl --drop a -o y.jkl", "--drop has no effect on local scores, found x.jkl"),
+    ],
+)
+def test_an_option_without_effect_beside_another_one_is_refused(words, reason):
+    assert reason in fails(*words.split())
+
+
+def test_tables_of_a_run_are_read_as_its_sections_say_where_a_step_has_none(tmp_path):
+    run_file = tmp_path / "run.toml"
+    text = """
+pipeline = false
+[data]
+file = "cancer-mcar"
+missing = ["?", "x"]
+[score]
+ess = 2.0
+[search]
+t = 2
+[compile]
+source = "cancer"
+[impute]
+method = "mode"
+[convert]
+source = "cancer"
+output = "cancer.net"
+"""
+    run_file.write_text(text)
+    run("run", run_file, "-o", tmp_path / "out")
+    run_file.write_text(text.replace('method = "mode"', 'method = "mode"\ness = 2.0'))
+    assert "--ess has no effect beside --method mode" in fails("run", run_file)
