@@ -68,10 +68,10 @@ def exchange_neighbours(lists: Lists, state: State, work: NDArray[np.int64]) -> 
         improved = False
         for at in range(n - 1):
             u, v = state.order[at], state.order[at + 1]
-            was_u, was_v = state.chosen[u], state.chosen[v]
+            was_u, was_v = state.selection[u], state.selection[v]
             move(state, u, at + 1)
             for w in (u, v):
-                state.chosen[w] = first_before(
+                state.selection[w] = first_before(
                     lists,
                     state.position,
                     lists.first[w],
@@ -80,16 +80,16 @@ def exchange_neighbours(lists: Lists, state: State, work: NDArray[np.int64]) -> 
                     work,
                 )
             gain = (
-                score_of(lists.scores, state.chosen[u])
+                score_of(lists.scores, state.selection[u])
                 - score_of(lists.scores, was_u)
-                + score_of(lists.scores, state.chosen[v])
+                + score_of(lists.scores, state.selection[v])
                 - score_of(lists.scores, was_v)
             )
             if gain > 1e-9:
                 improved = True
             else:
                 move(state, v, at + 1)
-                state.chosen[u], state.chosen[v] = was_u, was_v
+                state.selection[u], state.selection[v] = was_u, was_v
 
 
 def plain(component: Component, seed: int, seconds: float) -> float:
@@ -99,9 +99,9 @@ def plain(component: Component, seed: int, seconds: float) -> float:
     while time.process_time() - begun < seconds:
         order = rng.permutation(component.n_variables)
         state = State(order, np.argsort(order), np.empty_like(order))
-        choose_along(lists, state.position, state.chosen, work)
+        choose_along(lists, state.position, state.selection, work)
         exchange_neighbours(lists, state, work)
-        best = max(best, float(total_of(lists.scores, state.chosen)))
+        best = max(best, float(total_of(lists.scores, state.selection)))
     return best
 
 
@@ -113,7 +113,7 @@ def ours(component: Component, seed: int, seconds: float) -> float:
     while time.process_time() - begun < seconds:
         before = time.process_time()
         state = searcher.search(order, budget, 10**9)
-        order, best = state.order, max(best, float(component.scores[state.chosen].sum()))
+        order, best = state.order, max(best, float(component.scores[state.selection].sum()))
         left = seconds - (time.process_time() - begun)
         spent = max(1e-4, time.process_time() - before)
         budget = max(10**4, int(min(2 * budget, budget * left / spent)))

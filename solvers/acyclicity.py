@@ -85,7 +85,7 @@ class Acyclicity(Conshdlr):
         x = self.master.solution(solution)
         support = self.master.support(np.round(x))
         circuits = short_circuits(support, self.master.component.n_variables, 1)
-        is_out = len(circuits) > 0 or self.master.cut(self.master.chosen(x)) is not None
+        is_out = len(circuits) > 0 or self.master.cut(self.master.selection(x)) is not None
         return {"result": RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE}
 
     def _enforce(self) -> Reply:
@@ -94,7 +94,7 @@ class Acyclicity(Conshdlr):
         circuits = short_circuits(self.master.support(x), n, MOST_CUTS)
         if len(circuits):
             return self._add(Counted.of(circuits), forced=True)
-        row = self.master.cut(self.master.chosen(x))
+        row = self.master.cut(self.master.selection(x))
         if row is None:
             return {"result": RESULT.FEASIBLE}
         cut_off = self._add_row(row, self.master.model.infinity(), forced=True)
@@ -108,17 +108,17 @@ class Acyclicity(Conshdlr):
         n = self.master.component.n_variables
         quick = quick_clusters(support, n, MOST_CUTS, self.rng)
         demands = self.master.demands
-        found = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
-        found = separate(support, n, MOST_CUTS, self.rng, found, quick)
+        violated = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
+        violated = separate(support, n, MOST_CUTS, self.rng, violated, quick)
         rows = [] if demands is None else demands.violated(x, support.arcs(n))
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]
         if any(cut_off):
             return {"result": RESULT.CUTOFF}
-        if not len(found):
+        if not len(violated):
             return {"result": RESULT.SEPARATED if rows else RESULT.DIDNOTFIND}
-        self.pool = Counted.join(self.pool, found)
-        return self._add(found, forced=False)
+        self.pool = Counted.join(self.pool, violated)
+        return self._add(violated, forced=False)
 
     def _tails_off(self) -> bool:
         """Return whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
@@ -130,28 +130,30 @@ class Acyclicity(Conshdlr):
         model.setParam("separating/zerohalf/maxroundsroot", 0)
         return True
 
-    def _add(self, found: Counted, *, forced: bool) -> Reply:
+    def _add(self, cuts: Counted, *, forced: bool) -> Reply:
         """Add cluster inequalities to the linear program."""
         component = self.master.component
-        few = satisfied(component, found.clusters, found.counts)
-        uses, forms = cluster_rows(found.clusters[:, component.child], few)
+        few = satisfied(component, cuts.clusters, cuts.counts)
+        uses, forms = cluster_rows(cuts.clusters[:, component.child], few)
         endless = self.master.model.infinity()
-        sizes = found.clusters.sum(axis=1)
-        least = np.where(forms, -endless, found.counts)
-        most = np.where(forms, sizes - found.counts, endless)
+        sizes = cuts.clusters.sum(axis=1)
+        lower_sides = np.where(forms, -endless, cuts.counts)
+        upper_sides = np.where(forms, sizes - cuts.counts, endless)
         cut_off = False
-        for k, (lower, upper) in enumerate(zip(least.tolist(), most.tolist(), strict=True)):
+        for k, (lower, upper) in enumerate(
+            zip(lower_sides.tolist(), upper_sides.tolist(), strict=True)
+        ):
             inside = np.flatnonzero(uses[k])
             row = Row(inside, np.ones(len(inside)), lower)
             cut_off |= self._add_row(row, upper, forced=forced)
         return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
 
-    def _add_row(self, inequality: Row, most: float, *, forced: bool) -> bool:
+    def _add_row(self, inequality: Row, upper: float, *, forced: bool) -> bool:
         """Add a row to the linear program; return whether it cuts the node off."""
         model = self.master.model
         columns = self.master.columns
         row = model.createEmptyRowUnspec(
-            "cut", lhs=inequality.least, rhs=most, local=False, modifiable=False, removable=True
+            "cut", lhs=inequality.lower, rhs=upper, local=False, modifiable=False, removable=True
         )
         model.cacheRowExtensions(row)
         terms = zip(inequality.candidates.tolist(), inequality.weights.tolist(), strict=True)

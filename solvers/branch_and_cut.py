@@ -27,6 +27,7 @@ from .clusters import Counted, Support
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .iterated_local_search import OrderSearch
+from .problem import owners
 
 if TYPE_CHECKING:
     from .candidate_table import Row
@@ -103,17 +104,18 @@ class Master:
         self.demands = demands
         seed = options.seed
         self.failure: BaseException | None = None
-        self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = self.bound = np.inf
-        self.model = new_model(component, self.losses, seed)
+        self.model = new_model(component, component.losses, seed)
         self.model.setParam("limits/absgap", options.absolute_gap)
-        self.x = add_variables(self.model, component, self.losses)
+        self.x = add_variables(self.model, component, component.losses)
         add_pair_rows(self.model, component, self.x)
         for row in [] if demands is None else demands.rows:
             terms = zip(row.candidates.tolist(), row.weights.tolist(), strict=True)
-            self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.least)
-        known = options.multipliers
-        clusters = Counted.none(component.n_variables) if known is None else known.counted
+            self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.lower)
+        multipliers = options.multipliers
+        clusters = (
+            Counted.none(component.n_variables) if multipliers is None else multipliers.counted
+        )
         self.acyclicity = Acyclicity(self, clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
@@ -136,17 +138,17 @@ class Master:
         else:
             self._add_solution(incumbent)
 
-    def _add_solution(self, chosen: Selection) -> bool:
+    def _add_solution(self, selection: Selection) -> bool:
         solution = self.model.createSol()
-        for c in chosen:
+        for c in selection:
             self.model.setSolVal(solution, self.x[c], 1.0)
         return bool(self.model.addSol(solution))
 
-    def cut(self, chosen: Selection) -> "Row | None":
+    def cut(self, selection: Selection) -> "Row | None":
         """Return an inequality that excludes an acyclic selection, if more is demanded of it."""
         if self.demands is None:
             return None
-        row = self.demands.cut(chosen)
+        row = self.demands.cut(selection)
         self._raise_floor()
         return row
 
@@ -202,14 +204,14 @@ class Master:
         """Return the positive candidates."""
         return Support.of(self.component, x)
 
-    def offer(self, chosen: Selection) -> bool:
+    def offer(self, selection: Selection) -> bool:
         """Offer a selection to the listener and to SCIP; return whether it is better."""
-        if self.cut(chosen) is not None:
-            found = self.demands.repaired(chosen) if self.demands is not None else None
-            if found is None:
+        if self.cut(selection) is not None:
+            repaired = self.demands.repaired(selection) if self.demands is not None else None
+            if repaired is None:
                 return False
-            chosen = found
-        return self.control.improve(chosen) and self._add_solution(chosen)
+            selection = repaired
+        return self.control.improve(selection) and self._add_solution(selection)
 
     def optimise(self) -> Outcome:
         """Solve; incumbents and bounds go to the control on the way."""
@@ -247,9 +249,9 @@ class Master:
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""
-        self.control.improve(self.chosen(self.solution(self.model.getBestSol())))
+        self.control.improve(self.selection(self.solution(self.model.getBestSol())))
 
-    def chosen(self, x: NDArray[np.float64]) -> Selection:
+    def selection(self, x: NDArray[np.float64]) -> Selection:
         """Return the candidate of the highest value of each variable."""
         first = self.component.first
         return np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
@@ -287,8 +289,8 @@ class Rounding(Heur):
             return {"result": RESULT.DIDNOTRUN}
         self.seen = x
         order = self.search.greedy_order(x)
-        found = self.search.improve(order, ROUNDING_BUDGET * len(x), 0)
-        if found is not None and master.offer(found):
+        selection = self.search.improve(order, ROUNDING_BUDGET * len(x), 0)
+        if selection is not None and master.offer(selection):
             return {"result": RESULT.FOUNDSOL}
         return {"result": RESULT.DIDNOTFIND}
 
@@ -318,7 +320,7 @@ def add_variables(
 
 def add_pair_rows(model: Model, component: Component, x: list[Variable]) -> None:
     """At most one of two variables is a parent of the other."""
-    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+    owner = owners(component.member_first)
     child = component.child[owner]
     parent = component.members
     key = np.minimum(child, parent) * component.n_variables + np.maximum(child, parent)

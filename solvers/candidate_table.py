@@ -15,7 +15,7 @@ does not prove that a network exists. Often a simple one does, with an arc from 
 ancestor to its descendant.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -37,7 +37,7 @@ from .constraints import (
     RequiredAdjacency,
     RequiredAncestor,
 )
-from .problem import Arc, Problem, offsets
+from .problem import Arc, Problem, offsets, owners
 
 Parents = tuple[tuple[int, ...], ...]
 
@@ -52,13 +52,13 @@ class Row(NamedTuple):
     ----------
     candidates, weights
         Candidates in it, and their coefficients, shape (k,).
-    least
-        What the sum must reach.
+    lower
+        What the sum must reach at least.
     """
 
     candidates: NDArray[np.int64]
     weights: NDArray[np.float64]
-    least: float
+    lower: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,62 +104,65 @@ class CandidateTable:
         return slice(int(first[variable]), int(first[variable + 1]))
 
     def holds(self, condition: Condition) -> NDArray[np.bool_]:
-        """Return which candidates of the condition's variable satisfy it."""
+        """Return whether each candidate of the condition's variable satisfies it."""
         rows = self.rows(condition.variable)
         bits = self.bits[rows]
-        wanted = self.bit_set(condition.parents)
+        parents = self.bit_set(condition.parents)
         if condition.kind == "all":
-            return np.asarray(((bits & wanted) == wanted).all(axis=1))
-        if condition.kind == "any":
-            return np.asarray(((bits & wanted) != 0).any(axis=1))
-        if condition.kind == "same":
-            return np.asarray((bits == wanted).all(axis=1))
-        return ~self.holds(condition.opposite)
+            fits = ((bits & parents) == parents).all(axis=1)
+        elif condition.kind == "any":
+            fits = ((bits & parents) != 0).any(axis=1)
+        elif condition.kind == "same":
+            fits = (bits == parents).all(axis=1)
+        else:
+            fits = ~self.holds(condition.opposite)
+        return np.asarray(fits)
 
     def row(self, cases: Sequence[Condition | ForbiddenAdjacency]) -> Row:
         """Return the inequality that one case holds at least."""
         weights = np.zeros(self.problem.n_candidates)
-        least = 1.0
+        lower = 1.0
         for case in cases:
             if isinstance(case, Condition):
                 weights[self.rows(case.variable)] += self.holds(case)
                 continue
-            least -= 1.0
+            lower -= 1.0  # no arc, less the arcs in both directions
             for parent, child in ((case.a, case.b), (case.b, case.a)):
                 arc = Condition(child, "all", frozenset({parent}))
                 weights[self.rows(child)] -= self.holds(arc)
         used = np.flatnonzero(weights)
-        return Row(used, weights[used], least)
+        return Row(used, weights[used], lower)
 
     def bit_set(self, members: frozenset[int]) -> NDArray[np.uint64]:
         """Return a set of variables as a bit set, shape (words,)."""
-        wanted = np.zeros(self.bits.shape[1], np.uint64)
+        words = np.zeros(self.bits.shape[1], np.uint64)
         for v in members:
-            wanted[v // WORD] |= np.uint64(1) << np.uint64(v % WORD)
-        return wanted
+            words[v // WORD] |= np.uint64(1) << np.uint64(v % WORD)
+        return words
 
-    def parents(self, chosen: NDArray[np.int64]) -> Parents:
+    def parents(self, selection: NDArray[np.int64]) -> Parents:
         """Return the network of one candidate for each variable."""
-        return tuple(map(self.problem.parent_set, chosen.tolist()))
+        return tuple(map(self.problem.parent_set, selection.tolist()))
 
-    def chosen(self, parents: Parents) -> NDArray[np.int64]:
+    def selection(self, parents: Parents) -> NDArray[np.int64]:
         """Return the best candidate of each variable that has these parents, shape (n,)."""
-        own = [Condition(v, "same", frozenset(family)) for v, family in enumerate(parents)]
         scores = self.problem.scores
-        best = [
-            np.argmax(np.where(self.holds(c), scores[self.rows(c.variable)], -np.inf)) for c in own
-        ]
-        return self.problem.first[:-1] + np.array(best, np.int64)
+        selection = np.empty(len(parents), np.int64)
+        for v, family in enumerate(parents):
+            rows = self.rows(v)
+            is_same = self.holds(Condition(v, "same", frozenset(family)))
+            selection[v] = rows.start + np.argmax(np.where(is_same, scores[rows], -np.inf))
+        return selection
 
     def total(self, parents: Parents) -> float:
         """Return the score of a network of candidates."""
-        return fsum(self.problem.scores[self.chosen(parents)].tolist())
+        return fsum(self.problem.scores[self.selection(parents)].tolist())
 
 
 def neighbours(
-    table: CandidateTable, parents: Parents, least: float, most: int
+    table: CandidateTable, parents: Parents, floor: float, limit: int
 ) -> Iterator[tuple[Parents, float]]:
-    """Yield neighbours of a network that score more than ``least``, the best first.
+    """Yield neighbours of a network that score more than ``floor``, the best first.
 
     Parameters
     ----------
@@ -167,20 +170,20 @@ def neighbours(
         The candidates.
     parents
         The network; its parent sets are candidates.
-    least
+    floor
         Score to exceed.
-    most
+    limit
         How many at most.
     """
     scores = table.problem.scores
     bits = table.bits
     child = table.problem.child
-    own = table.chosen(parents)
+    current = table.selection(parents)
     descendants = _descendants(parents, bits.shape[1])
-    reached = fsum(scores[own].tolist()) + (scores - scores[own][child])
-    fits = (bits != bits[own][child]).any(axis=1) & (reached > least)
+    reached = fsum(scores[current].tolist()) + (scores - scores[current][child])
+    fits = (bits != bits[current][child]).any(axis=1) & (reached > floor)
     rows = np.flatnonzero(fits & ~(bits & descendants[child]).any(axis=1))
-    for row in rows[np.argsort(-reached[rows], kind="stable")[:most]].tolist():
+    for row in rows[np.argsort(-reached[rows], kind="stable")[:limit]].tolist():
         v = int(child[row])
         changed = table.problem.parent_set(row)
         yield (*parents[:v], changed, *parents[v + 1 :]), float(reached[row])
@@ -227,35 +230,37 @@ def _cheapest(
     table: CandidateTable, parents: Parents, clause: Clause, *, shrink: bool
 ) -> tuple[int, tuple[int, ...]] | None:
     """Return the variable and the parents that satisfy a condition at the lowest loss."""
-    own = table.chosen(parents)
+    current = table.selection(parents)
     descendants = _descendants(parents, table.bits.shape[1])
-    found: list[tuple[float, int, int]] = []
+    changes: list[tuple[float, int, int]] = []
     for condition in clause:
         v = condition.variable
         rows = table.rows(v)
         bits = table.bits[rows]
         scores = table.problem.scores[rows]
         fits = table.holds(condition) & ~(bits & descendants[v]).any(axis=1)
-        smaller = fits & ~(bits & ~table.bits[own[v]]).any(axis=1)
+        smaller = fits & ~(bits & ~table.bits[current[v]]).any(axis=1)
         fits = smaller if shrink and smaller.any() else fits
         if fits.any():
             row = int(np.argmax(np.where(fits, scores, -np.inf)))
-            found.append((float(table.problem.scores[own[v]] - scores[row]), v, rows.start + row))
-    if not found:
+            changes.append(
+                (float(table.problem.scores[current[v]] - scores[row]), v, rows.start + row)
+            )
+    if not changes:
         return None
-    _, v, row = min(found)
+    _, v, row = min(changes)
     return v, table.problem.parent_set(row)
 
 
 def _descendants(parents: Sequence[Sequence[int]], words: int) -> NDArray[np.uint64]:
     """Return each variable's descendants and itself as bit sets, shape (n, words)."""
-    found = np.zeros((len(parents), words), np.uint64)
+    descendants = np.zeros((len(parents), words), np.uint64)
     offspring = children(parents)
     for v in reversed(topological_order(parents)):
-        found[v, v // 64] |= np.uint64(1) << np.uint64(v % 64)
+        descendants[v, v // 64] |= np.uint64(1) << np.uint64(v % 64)
         for c in offspring[v]:
-            found[v] |= found[c]
-    return found
+            descendants[v] |= descendants[c]
+    return descendants
 
 
 def with_implied_arcs(problem: Problem) -> Problem | None:
@@ -269,7 +274,7 @@ def with_implied_arcs(problem: Problem) -> Problem | None:
     overall = problem.overall_constraints
     if not overall:
         return problem if problem.is_feasible else None
-    implied = _implied(problem)
+    implied = Precedence(problem).implied_arcs()
     if implied is None:
         return None
     problem = replace(problem, forbidden=problem.forbidden | implied)
@@ -284,8 +289,11 @@ def simple_network(problem: Problem) -> Parents | None:
     implied = with_implied_arcs(replace(problem, required=problem.required | direct))
     if implied is None:
         return None
-    chosen = {(b, a) if (a, b) in implied.forbidden else (a, b) for a, b in adjacent}
-    implied = replace(implied, required=implied.required | chosen)
+    # required adjacencies become arcs in a direction that is left
+    directed = set()
+    for a, b in adjacent:
+        directed.add((b, a) if (a, b) in implied.forbidden else (a, b))
+    implied = replace(implied, required=implied.required | directed)
     order = implied.placing_order()
     if order is None:
         return None
@@ -301,7 +309,7 @@ def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Par
     """Return the smallest, or largest, allowed parent set of each variable along an order."""
     sizes = np.diff(problem.member_first)
     child = problem.child
-    owner = np.repeat(np.arange(problem.n_candidates), sizes)
+    owner = owners(problem.member_first)
     late = position[problem.members] > position[child[owner]]
     rows = problem.allowed & (np.bincount(owner[late], minlength=problem.n_candidates) == 0)
     rank = np.lexsort((preferred * sizes, child))
@@ -310,58 +318,95 @@ def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Par
     return tuple(map(problem.parent_set, best.tolist()))
 
 
-def _implied(problem: Problem) -> frozenset[Arc] | None:
-    """Return the arcs against what is forced, or ``None`` when that contradicts itself."""
-    overall = problem.overall_constraints
-    forced = set(problem.required)
-    forced |= {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
-    separate = [(c.ancestor, c.descendant) for c in overall if isinstance(c, ForbiddenAncestor)]
-    marginal = [
-        pair
-        for c in overall
-        if isinstance(c, Independence) and not c.given
-        for pair in product(c.left, c.right)
-    ]
-    separate += [pair for a, b in marginal for pair in ((a, b), (b, a))]
-    adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
-    forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
-    named = sorted({v for pair in [*forced, *separate, *adjacent] for v in pair})
-    while True:
-        before = _closure(forced, named)
-        if before.diagonal().any():
-            return None
+class Precedence:
+    """Relations that the constraints force, or rule out, between the variables they name.
+
+    Attributes
+    ----------
+    forced
+        Arcs, and pairs of an ancestor and its descendant, of every satisfying network.
+    separate
+        Pairs of which the first is no ancestor of the second.
+    marginal
+        Pairs that are independent given nothing.
+    adjacent
+        Pairs with an arc in either direction.
+    forbidden
+        Arcs that single constraints rule out.
+    variables, place
+        Variables in any of these pairs, and the place of each in the relations.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        overall = problem.overall_constraints
+        self.forced = set(problem.required)
+        self.separate: list[Arc] = []
+        self.marginal: list[Arc] = []
+        self.adjacent: list[Arc] = []
+        for c in overall:
+            if isinstance(c, RequiredAncestor):
+                self.forced.add((c.ancestor, c.descendant))
+            elif isinstance(c, ForbiddenAncestor):
+                self.separate.append((c.ancestor, c.descendant))
+            elif isinstance(c, RequiredAdjacency):
+                self.adjacent.append((c.a, c.b))
+            elif isinstance(c, Independence) and not c.given:
+                self.marginal += product(c.left, c.right)
+        self.separate += self.marginal + [(b, a) for a, b in self.marginal]
+        self.forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+        pairs = [*self.forced, *self.separate, *self.adjacent]
+        self.variables = sorted({v for pair in pairs for v in pair})
+        self.place = {v: k for k, v in enumerate(self.variables)}
+
+    def implied_arcs(self) -> frozenset[Arc] | None:
+        """Return the arcs against what is forced, or ``None`` when that contradicts itself.
+
+        A required adjacency with one direction left is forced, so that the closure grows.
+        """
+        while True:
+            before = self._closure()
+            against = self._against(before)
+            if self._contradicts(before, against):
+                return None
+            variables = self.variables
+            implied = frozenset(
+                (variables[u], variables[v]) for u, v in np.argwhere(against).tolist()
+            )
+            ruled_out = self.forbidden | implied
+            is_out = [(arc in ruled_out, arc[::-1] in ruled_out) for arc in self.adjacent]
+            if (True, True) in is_out:
+                return None
+            directed = {
+                *(arc for arc in self.adjacent if arc[::-1] in ruled_out),
+                *(arc[::-1] for arc in self.adjacent if arc in ruled_out),
+            }
+            if directed <= self.forced:
+                return implied
+            self.forced |= directed
+
+    def _closure(self) -> Relation:
+        """Return who is a forced ancestor of whom: the transitive closure (Warshall)."""
+        before = np.zeros((len(self.variables), len(self.variables)), np.bool_)
+        for a, b in self._places(self.forced):
+            before[a, b] = True
+        for k in range(len(before)):
+            before |= before[:, k, None] & before[k]
+        return before
+
+    def _against(self, before: Relation) -> Relation:
+        """Return the arcs [parent, child] that close a cycle or make a forbidden ancestor one."""
+        against = before.T.copy()
         itself = before | np.eye(len(before), dtype=np.bool_)
-        if any((itself[:, named.index(a)] & itself[:, named.index(b)]).any() for a, b in marginal):
-            return None
-        out = _against(before, [(named.index(x), named.index(y)) for x, y in separate])
-        if (out & before).any():
-            return None
-        implied = frozenset((named[u], named[v]) for u, v in np.argwhere(out).tolist())
-        gone = forbidden | implied
-        if any((a, b) in gone and (b, a) in gone for a, b in adjacent):
-            return None
-        further = {(a, b) for a, b in adjacent if (b, a) in gone}
-        further |= {(b, a) for a, b in adjacent if (a, b) in gone}
-        if further <= forced:
-            return implied
-        forced |= further
+        for x, y in self._places(self.separate):
+            against |= itself[x][:, None] & itself[:, y]
+        return against
 
+    def _contradicts(self, before: Relation, against: Relation) -> bool:
+        """Return whether the forced relations have a cycle or hold what is ruled out."""
+        itself = before | np.eye(len(before), dtype=np.bool_)
+        common = [(itself[:, a] & itself[:, b]).any() for a, b in self._places(self.marginal)]
+        return bool(before.diagonal().any() or (against & before).any() or any(common))
 
-def _closure(arcs: set[Arc], named: list[int]) -> Relation:
-    """Return who is a forced ancestor of whom, among the variables named."""
-    place = {v: k for k, v in enumerate(named)}
-    before = np.zeros((len(named), len(named)), np.bool_)
-    for a, b in arcs:
-        before[place[a], place[b]] = True
-    for k in range(len(named)):
-        before |= before[:, k, None] & before[k]
-    return before
-
-
-def _against(before: Relation, separate: list[Arc]) -> Relation:
-    """Return the arcs [parent, child] that close a cycle or make a forbidden ancestor one."""
-    out = before.T.copy()
-    itself = before | np.eye(len(before), dtype=np.bool_)
-    for x, y in separate:
-        out |= itself[x][:, None] & itself[:, y]
-    return out
+    def _places(self, pairs: Iterable[Arc]) -> list[Arc]:
+        """Return pairs of variables by their places in the relations."""
+        return [(self.place[a], self.place[b]) for a, b in pairs]

@@ -31,7 +31,7 @@ from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, over
 from .components import Candidates
 from .problem import offsets
 
-LEAST = 1e-4
+MIN_VIOLATION = 1e-4
 """Smallest violation worth a cut."""
 
 POSITIVE = 1e-7
@@ -111,11 +111,11 @@ class Counted:
         """Return some rows."""
         return Counted(self.clusters[rows], self.counts[rows])
 
-    def violated(self, support: Support, most: int, least: float = LEAST) -> "Counted":
-        """Return the most violated rows, at most so many, that are violated more than ``least``."""
+    def violated(self, support: Support, limit: int, threshold: float = MIN_VIOLATION) -> "Counted":
+        """Return the rows violated more than ``threshold``, at most ``limit``, worst first."""
         violation = violations(support, self.clusters, self.counts)
-        rank = np.argsort(-violation, kind="stable")[:most]
-        return self.take(rank[violation[rank] > least])
+        rank = np.argsort(-violation, kind="stable")[:limit]
+        return self.take(rank[violation[rank] > threshold])
 
     def widened(self, variables: NDArray[np.int64], n: int) -> "Counted":
         """Return clusters of some variables as clusters of all ``n``."""
@@ -164,7 +164,39 @@ def disjoint_clusters(
     n = len(order)
     owner = child[listed]
     missing = member_first[listed + 1] - member_first[listed]
-    # the listed candidates that have each variable as a parent
+    starts, users = _users(listed, member_first, members, n)
+    # place all that can be
+    left = np.zeros(n, np.bool_)
+    queue = np.empty(n, np.int64)
+    waiting = _start(queue, owner, missing, left)
+    _place(queue, waiting, owner, starts, users, missing, left)
+    # one cluster after the other, each of which is then placed
+    clusters = np.zeros((n // 2, n), np.bool_)
+    n_clusters = 0
+    while count_true(left):
+        cluster = _minimal_cluster(owner, starts, users, missing, left, order)
+        overwrite(clusters[n_clusters], cluster)
+        n_clusters += 1
+        waiting = 0
+        for v in range(n):
+            if cluster[v]:
+                queue[waiting] = v
+                left[v] = False
+                waiting += 1
+        _place(queue, waiting, owner, starts, users, missing, left)
+    return clusters[:n_clusters]
+
+
+@kernel
+def _users(
+    listed: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the users of each variable begin, shape (n + 2,), and all users.
+
+    Users of a variable are the listed candidates that have it as a parent, by their place in the
+    list.
+    """
+    # counts stand two places behind their variable, so that filling moves starts to theirs
     starts = np.zeros(n + 2, np.int64)
     for c in listed:
         for at in range(member_first[c], member_first[c + 1]):
@@ -176,37 +208,33 @@ def disjoint_clusters(
         for at in range(member_first[listed[s]], member_first[listed[s] + 1]):
             users[starts[members[at] + 1]] = s
             starts[members[at] + 1] += 1
-    # place all that can be
-    left = np.zeros(n, np.bool_)
-    queue = np.empty(n, np.int64)
+    return starts, users
+
+
+@in_place_kernel
+def _start(
+    queue: NDArray[np.int64],
+    owner: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    left: NDArray[np.bool_],
+) -> int:
+    """Queue the variables without a listed candidate or with one that has no parents, in place.
+
+    ``left`` becomes those that are not queued. Return the length of the queue.
+    """
     waiting = 0
     for v in owner:
         left[v] = True
-    for v in range(n):
+    for v in range(len(left)):
         if not left[v]:
             queue[waiting] = v
             waiting += 1
-    for s in range(len(listed)):
+    for s in range(len(owner)):
         if missing[s] == 0 and left[owner[s]]:
             left[owner[s]] = False
             queue[waiting] = owner[s]
             waiting += 1
-    _place(queue, waiting, owner, starts, users, missing, left)
-    # one cluster after the other, each of which is then placed
-    found = np.zeros((n // 2, n), np.bool_)
-    n_found = 0
-    while count_true(left):
-        cluster = _minimal_cluster(owner, starts, users, missing, left, order)
-        overwrite(found[n_found], cluster)
-        n_found += 1
-        waiting = 0
-        for v in range(n):
-            if cluster[v]:
-                queue[waiting] = v
-                left[v] = False
-                waiting += 1
-        _place(queue, waiting, owner, starts, users, missing, left)
-    return found[:n_found]
+    return waiting
 
 
 @in_place_kernel
@@ -248,6 +276,7 @@ def _minimal_cluster(
     order: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return a minimal cluster among the variables left, shape (n,); none are placed for good."""
+    # the cluster so far, and a trial in which one member more is placed by force
     cluster = left.copy()
     short = missing.copy()
     size = count_true(cluster)

@@ -107,7 +107,7 @@ Selection = NDArray[np.int64]
 
 
 class Outcome(NamedTuple):
-    """What a component solver found.
+    """The result of a component solver.
 
     Attributes
     ----------
@@ -130,6 +130,35 @@ class Outcome(NamedTuple):
     nodes: int = 0
 
 
+@dataclass(eq=False)
+class ComponentState:
+    """The state of the search of one component.
+
+    Attributes
+    ----------
+    component
+        The component.
+    bound
+        No selection of it scores more.
+    selection, score
+        Its incumbent in its own numbers, ``None`` and ``-inf`` without one.
+    closed
+        Whether its search is done.
+    refined
+        Whether smaller components count in its place.
+    nodes
+        Nodes, or states, of its search.
+    """
+
+    component: Component
+    bound: float
+    selection: Selection | None = None
+    score: float = -inf
+    closed: bool = False
+    refined: bool = False
+    nodes: int = 0
+
+
 class Progress:
     """The incumbent and the bound of every component; their totals go to the search control.
 
@@ -137,6 +166,10 @@ class Progress:
 
     Attributes
     ----------
+    states
+        The state of each component, by its number.
+    selection
+        The incumbent's row in the problem for each variable, -1 without one, shape (n,).
     notes
         Remarks for the user.
     open_nodes
@@ -165,17 +198,11 @@ class Progress:
         self.problem = problem
         self.offset = offset
         self.tolerance = TOLERANCE / max(1, len(components))
-        self.components = list(components)
+        self.states = [ComponentState(c, c.relaxation) for c in components]
         self.control = control
         control.state = self._event
-        self.bounds = [component.relaxation for component in components]
-        self.scores = [-inf for _ in components]
         self._without_incumbent = len(components)
-        self.closed = [False for _ in components]
-        self.refined = [False for _ in components]
-        self.nodes = [0 for _ in components]
-        self.chosen = np.full(problem.n_variables, -1, np.int64)
-        self.selected = [np.zeros(0, np.int64) for _ in components]
+        self.selection = np.full(problem.n_variables, -1, np.int64)
         self.open_nodes = 0
         self.notes: list[str] = []
         self._lowest = inf
@@ -185,15 +212,13 @@ class Progress:
         """Score of the incumbent without the offset; ``-inf`` while a component has none."""
         if self._without_incumbent:
             return -inf
-        return fsum(self.problem.scores[self.chosen].tolist())
+        return fsum(self.problem.scores[self.selection].tolist())
 
     @property
     def relative_bound(self) -> float:
         """Lowest sum of the bounds so far, without the offset, never below the score's."""
-        open_bounds = [
-            bound for bound, refined in zip(self.bounds, self.refined, strict=True) if not refined
-        ]
-        self._lowest = min(self._lowest, fsum(open_bounds))
+        bounds = [state.bound for state in self.states if not state.refined]
+        self._lowest = min(self._lowest, fsum(bounds))
         return max(self.relative_score, self._lowest)
 
     @property
@@ -211,24 +236,26 @@ class Progress:
         """The incumbent's parent sets."""
         if self._without_incumbent:
             return None
-        return tuple(self.problem.parent_set(int(c)) for c in self.chosen)
+        return tuple(self.problem.parent_set(int(c)) for c in self.selection)
 
-    def incumbent(self, k: int) -> Selection | None:
-        """Return the selection of component ``k`` in its own numbers."""
-        return None if self.scores[k] == -inf else self.selected[k]
+    @property
+    def nodes(self) -> int:
+        """Nodes, or states, of all searches together."""
+        return sum(state.nodes for state in self.states)
 
-    def improve(self, k: int, chosen: Selection | None) -> bool:
+    def improve(self, k: int, selection: Selection | None) -> bool:
         """Take a selection of component ``k``, if any, as the incumbent if it is better."""
-        if chosen is None:
+        if selection is None:
             return False
-        component = self.components[k]
-        score = component.total(chosen)
-        if score <= self.scores[k]:
+        state = self.states[k]
+        component = state.component
+        score = component.total(selection)
+        if score <= state.score:
             return False
-        self._without_incumbent -= self.scores[k] == -inf
-        self.scores[k] = score
-        self.selected[k] = chosen
-        self.chosen[component.variables] = component.candidate[chosen]
+        self._without_incumbent -= state.selection is None
+        state.score = score
+        state.selection = selection
+        self.selection[component.variables] = component.candidate[selection]
         self._record()
         return True
 
@@ -239,17 +266,20 @@ class Progress:
 
         ``closed``: the component is done.
         """
-        self.closed[k] = closed
+        state = self.states[k]
+        state.closed = closed
+        state.nodes = max(state.nodes, nodes)
         self.open_nodes = open_nodes
-        self.nodes[k] = max(self.nodes[k], nodes)
-        bound = max(bound, self.scores[k])
-        if bound < self.bounds[k]:
-            self.bounds[k] = bound
+        bound = max(bound, state.score)
+        if bound < state.bound:
+            state.bound = bound
             if self.control.is_due(SOON):
                 self._record()
 
-    def refine(self, k: int, candidates: NDArray[np.int64]) -> list[int]:
-        """Replace component ``k``, which has an incumbent, by what is left of it; return its parts.
+    def refine(self, k: int, candidates: NDArray[np.int64]) -> range:
+        """Replace component ``k``, which has an incumbent, by the components left of it.
+
+        Return their numbers.
 
         Parameters
         ----------
@@ -259,35 +289,21 @@ class Progress:
             Its candidates, in its own numbers, that a better selection may choose. The
             incumbent's are kept besides.
         """
-        old = self.components[k]
-        kept = np.union1d(candidates, self.selected[k])
-        parts = split(self.problem, old.candidate[kept])
-        self.refined[k] = self.closed[k] = True
-        numbers = []
-        for part in parts:
-            self.components.append(part)
-            self.scores.append(-inf)
-            self.bounds.append(part.relaxation)
-            self.closed.append(False)
-            self.refined.append(False)
-            self.nodes.append(0)
-            self.selected.append(self._inherited(old, k, part))
-            self.scores[-1] = part.total(self.selected[-1])
-            self.chosen[part.variables] = part.candidate[self.selected[-1]]
-            numbers.append(len(self.components) - 1)
-        self.bounds[k] = self.scores[k] = sum(self.scores[number] for number in numbers)
+        old = self.states[k]
+        assert old.selection is not None, "the component has an incumbent"
+        kept = np.union1d(candidates, old.selection)
+        first = len(self.states)
+        for part in split(self.problem, old.component.candidate[kept]):
+            selection = _inherited(old.component, old.selection, part)
+            score = part.total(selection)
+            self.states.append(ComponentState(part, part.relaxation, selection, score))
+            self.selection[part.variables] = part.candidate[selection]
+        old.refined = True
+        old.closed = True
+        old.score = sum(state.score for state in self.states[first:])
+        old.bound = old.score
         self._record()
-        return numbers
-
-    def _inherited(self, old: Component, k: int, part: Component) -> NDArray[np.int64]:
-        """Return the part's best candidates within the incumbent's parent sets."""
-        n = old.n_variables
-        place = np.searchsorted(old.variables, part.variables)
-        is_parent = bits_to_matrix(old.parents[self.selected[k]], n)[np.ix_(place, place)]
-        parents = bits_to_matrix(part.parents, part.n_variables)
-        inside = ~(parents & ~is_parent[part.child]).any(axis=1)
-        at = np.flatnonzero(inside)
-        return at[np.searchsorted(part.child[at], np.arange(part.n_variables))]
+        return range(first, len(self.states))
 
     def note(self, text: str) -> None:
         """Keep a message for the result."""
@@ -301,12 +317,24 @@ class Progress:
             self.control.record()
 
     def _event(self) -> Event:
-        score = self.score
-        bound = self.bound
-        seconds = self.control.seconds
         return Event(
-            seconds, score, bound, sum(self.nodes), self.parents, open_nodes=self.open_nodes
+            self.control.seconds,
+            self.score,
+            self.bound,
+            self.nodes,
+            self.parents,
+            open_nodes=self.open_nodes,
         )
+
+
+def _inherited(old: Component, incumbent: Selection, part: Component) -> Selection:
+    """Return the part's best candidates within the parent sets of a component's incumbent."""
+    place = np.searchsorted(old.variables, part.variables)
+    inside = np.ix_(place, place)
+    is_parent = bits_to_matrix(old.parents[incumbent], old.n_variables)[inside]
+    parents = bits_to_matrix(part.parents, part.n_variables)
+    fitting = np.flatnonzero(~(parents & ~is_parent[part.child]).any(axis=1))
+    return fitting[np.searchsorted(part.child[fitting], np.arange(part.n_variables))]
 
 
 class ComponentControl(SearchControl):
@@ -335,21 +363,22 @@ class ComponentControl(SearchControl):
         self.options = SolverOptions() if options is None else options
         self._progress = progress
         self._k = k
+        self._state = progress.states[k]
 
     @property
     def incumbent(self) -> Selection | None:
         """The best selection known."""
-        return self._progress.incumbent(self._k)
+        return self._state.selection
 
     @property
     def score(self) -> float:
         """Score of the best selection known; ``-inf`` without one."""
-        return self._progress.scores[self._k]
+        return self._state.score
 
     @property
     def bound(self) -> float:
         """No selection scores more."""
-        return self._progress.bounds[self._k]
+        return self._state.bound
 
     @property
     def is_proven(self) -> bool:
@@ -361,9 +390,9 @@ class ComponentControl(SearchControl):
         """Where the search keeps its state, to go on from there."""
         return Checkpoint(self.checkpoint)
 
-    def improve(self, chosen: Selection | None) -> bool:
+    def improve(self, selection: Selection | None) -> bool:
         """Take a selection as the incumbent if it is better; return whether it is."""
-        return self._progress.improve(self._k, chosen)
+        return self._progress.improve(self._k, selection)
 
     def prove(self, bound: float, nodes: int = 0, open_nodes: int = 0) -> None:
         """Take a valid bound, and the numbers of nodes so far and of those to be processed."""

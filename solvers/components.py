@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.kernel import kernel
 
-from .problem import Problem, offsets
+from .problem import Problem, offsets, owners
 
 WORD = 64
 """Bits in one word of a bit set."""
@@ -73,7 +73,12 @@ class Component:
     @cached_property
     def child(self) -> NDArray[np.int64]:
         """Variable of each candidate, shape (m,)."""
-        return np.repeat(np.arange(self.n_variables), np.diff(self.first))
+        return owners(self.first)
+
+    @cached_property
+    def losses(self) -> NDArray[np.float64]:
+        """Score that each candidate loses against its variable's best one, shape (m,)."""
+        return self.scores[self.first[self.child]] - self.scores
 
     @cached_property
     def relaxation(self) -> float:
@@ -102,9 +107,9 @@ class Component:
         """Names what a search in the component depends on, for the states that it keeps."""
         return digest(self.first, self.scores, self.parents)
 
-    def total(self, chosen: NDArray[np.int64]) -> float:
+    def total(self, selection: NDArray[np.int64]) -> float:
         """Return the score of one chosen candidate for each variable."""
-        return fsum(self.scores[chosen].tolist())
+        return fsum(self.scores[selection].tolist())
 
 
 def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tuple[Component, ...]:
@@ -223,7 +228,7 @@ def bit_sets(
 
 @kernel
 def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which rows contain no earlier kept row of the same variable, shape (m,)."""
+    """Return whether each row contains no earlier kept row of its variable, shape (m,)."""
     keep = np.ones(len(masks), np.bool_)
     # Kept rows are listed by their largest member: a row contains those of its own members only.
     none = WORD * masks.shape[1]
@@ -233,7 +238,7 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
         for c in range(first[v], first[v + 1]):
             for b in range(-1, none):
                 if b < 0 or masks[c, b >> 6] >> np.uint64(b & 63) & np.uint64(1):
-                    own = b
+                    largest = b
                     k = last[b]
                     while k >= 0:
                         outside = np.uint64(0)
@@ -244,19 +249,19 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
                             break
                         k = earlier[k]
             if keep[c]:
-                earlier[c] = last[own]
-                last[own] = c
+                earlier[c] = last[largest]
+                last[largest] = c
     return keep
 
 
 def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
-    """Return which of ``n`` things each bit set holds, shape (m, n)."""
+    """Return bit sets as the rows of a matrix, shape (m, n)."""
     bytes_ = np.ascontiguousarray(masks).astype("<u8").view(np.uint8).reshape(len(masks), -1)
     return np.unpackbits(bytes_, axis=1, count=n, bitorder="little").astype(np.bool_)
 
 
 class Candidates(Protocol):
-    """What problems and components have in common; see :class:`Families` for the arrays."""
+    """The candidates of a problem or component; see :class:`Families` for the arrays."""
 
     @property
     def first(self) -> NDArray[np.int64]: ...  # noqa: D102

@@ -27,7 +27,7 @@ from .candidate_table import (
     simple_network,
     with_implied_arcs,
 )
-from .clusters import LEAST
+from .clusters import MIN_VIOLATION
 from .component_solver import (
     DEFAULTS,
     ComponentControl,
@@ -38,7 +38,7 @@ from .components import Component
 from .constraints import Clause, minimal_conflict
 from .multipliers import Multipliers
 from .problem import Problem, Requirement
-from .result import Result
+from .result import Result, infeasible_result
 from .root import cluster_multipliers
 from .strategy import COMPONENT_SOLVERS
 
@@ -59,7 +59,7 @@ REPAIRS = 100
 
 
 class Demands:
-    """What branch and cut asks of selections besides acyclicity.
+    """The constraints on selections, besides acyclicity, in branch and cut.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ class Demands:
         clauses = [c.clause(parents) for c in self.overall]
         return min((c for c in clauses if c is not None), key=len, default=None)
 
-    def cut(self, chosen: NDArray[np.int64]) -> Row | None:
+    def cut(self, selection: NDArray[np.int64]) -> Row | None:
         """Return an inequality that excludes an acyclic selection, if it is to be excluded."""
-        clause = self.clause(self.table.parents(chosen))
+        clause = self.clause(self.table.parents(selection))
         return None if clause is None else self.table.row(clause)
 
     def violated(self, x: NDArray[np.float64], arcs: NDArray[np.float64]) -> list[Row]:
@@ -112,15 +112,16 @@ class Demands:
         """
         rows = []
         for threshold in THRESHOLDS if self.overall else ():
-            graph = tuple(tuple(np.flatnonzero(own).tolist()) for own in (arcs > threshold).T)
+            columns = (arcs > threshold).T
+            graph = tuple(tuple(np.flatnonzero(column).tolist()) for column in columns)
             clauses = (c.clause(graph) for c in self.overall)
             rows += [self.table.row(clause) for clause in clauses if clause is not None]
-        return [row for row in rows if row.weights @ x[row.candidates] < row.least - LEAST]
+        return [row for row in rows if row.weights @ x[row.candidates] < row.lower - MIN_VIOLATION]
 
-    def repaired(self, chosen: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def repaired(self, selection: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return a selection near another one that satisfies all constraints, if one is found."""
-        found = repaired(self.table, self.table.parents(chosen), self.clause, REPAIRS)
-        return None if found is None else self.table.chosen(found)
+        network = repaired(self.table, self.table.parents(selection), self.clause, REPAIRS)
+        return None if network is None else self.table.selection(network)
 
 
 def branch_and_cut(
@@ -165,11 +166,11 @@ def branch_and_cut(
     progress = Progress(problem, [component], control, offset)
     progress.prove(0, bound, closed=False)
     if incumbent is not None:
-        progress.improve(0, table.chosen(incumbent))
+        progress.improve(0, table.selection(incumbent))
     parameters = vars(options.pop("parameters", DEFAULTS))
     kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
-    chosen = SolverOptions(**parameters, **kept, multipliers=multipliers)
-    inner = ComponentControl(progress, 0, chosen)
+    solver_options = SolverOptions(**parameters, **kept, multipliers=multipliers)
+    inner = ComponentControl(progress, 0, solver_options)
     master = Master(component, inner.incumbent, inner, demands)
     outcome = master.optimise()
     progress.prove(0, outcome.bound, outcome.nodes, closed=outcome.proven)
@@ -177,13 +178,13 @@ def branch_and_cut(
 
 
 def near(
-    table: CandidateTable, multipliers: Multipliers, least: float, chosen: Parents | None = None
+    table: CandidateTable, multipliers: Multipliers, floor: float, network: Parents | None = None
 ) -> CandidateTable:
     """Return the candidates that a network which scores more may have, and a network's own."""
     reach = multipliers.reach(table.problem)
-    kept = reach > least - TOLERANCE
-    if chosen is not None:
-        kept[table.chosen(chosen)] = True
+    kept = reach > floor - TOLERANCE
+    if network is not None:
+        kept[table.selection(network)] = True
     return CandidateTable(table.problem.select(kept))
 
 
@@ -228,34 +229,36 @@ def solve_constrained(
         )
         if relaxed.status == "infeasible":
             return _infeasible(problem, solver, control)
-        known = _first_network(problem, table, (start, relaxed.parents))
-        score = -inf if known is None else table.total(known)
+        network = _first_network(problem, table, (start, relaxed.parents))
+        score = -inf if network is None else table.total(network)
         bound = relaxed.bound
         nodes = relaxed.nodes
-        is_proven = known is not None and bound <= score + gap + TOLERANCE
-        control.state = lambda: Event(control.seconds, offset + score, offset + bound, nodes, known)
+        is_proven = bound <= score + gap + TOLERANCE
+        control.state = lambda: Event(
+            control.seconds, offset + score, offset + bound, nodes, network
+        )
         control.record()
         # with them: branch and cut
         is_heuristic = solver != "auto" and not COMPONENT_SOLVERS[solver].is_exact
-        is_done = is_proven or (is_heuristic and known is not None)
+        is_done = is_proven or (is_heuristic and network is not None)
         if not is_done and control.goes_on():
             multipliers = cluster_multipliers(table.problem, control, score)
-            demands = Demands(problem, near(table, multipliers, score, known))
+            demands = Demands(problem, near(table, multipliers, score, network))
             options["absolute_gap"] = gap
             _, progress = branch_and_cut(
-                demands, known, control, multipliers, bound, offset, **options
+                demands, network, control, multipliers, bound, offset, **options
             )
-            is_proven = progress.closed[0]
+            is_proven = progress.states[0].closed
             bound = progress.relative_bound
-            known = progress.parents
+            network = progress.parents
             score = progress.relative_score
-            nodes += progress.nodes[0]
-        if is_proven and known is None:
+            nodes += progress.states[0].nodes
+        if is_proven and network is None:
             return _infeasible(problem, solver, control, nodes)
         control.record()
     result = Result(
         names=problem.names,
-        parents=known,
+        parents=network,
         score=offset + score,
         bound=offset + bound,
         status="optimal" if is_proven else control.status,
@@ -263,7 +266,7 @@ def solve_constrained(
         seconds=control.seconds,
         nodes=nodes,
         trace=tuple(control.trace),
-        message=_message(control, known, is_proven=is_proven),
+        message=_message(control, network, is_proven=is_proven),
         gap_limit=gap,
     )
     result.check(problem)
@@ -308,30 +311,23 @@ def _relaxed(
     return solve(problem, time_limit=control.remaining, on_event=hear, **options)
 
 
-def _message(control: SearchControl, known: Parents | None, *, is_proven: bool) -> str:
-    said = ["inequalities hold the constraints on the whole network"]
+def _message(control: SearchControl, network: Parents | None, *, is_proven: bool) -> str:
+    remarks = ["inequalities hold the constraints on the whole network"]
     if not is_proven and control.is_over:
-        said.insert(0, "interrupted" if control.is_stopped else "the time limit was reached")
-    if known is None:
-        said.append("nothing was found yet")
-    return "; ".join(said)
+        remarks.insert(0, "interrupted" if control.is_stopped else "the time limit was reached")
+    if network is None:
+        remarks.append("nothing was found yet")
+    return "; ".join(remarks)
 
 
 def _infeasible(problem: Problem, solver: str, control: SearchControl, nodes: int = 0) -> Result:
-    return Result(
-        parents=None,
-        score=-inf,
-        bound=-inf,
-        status="infeasible",
-        solver=solver,
-        seconds=control.seconds,
-        nodes=nodes,
-        message=conflict(problem, control),
-    )
+    return infeasible_result(solver, conflict(problem, control), control.seconds, nodes)
 
 
 def conflict(problem: Problem, control: SearchControl = UNLIMITED) -> str:
-    """Say which constraints contradict each other, none of which can be spared if there is time.
+    """Return the message that some constraints contradict each other.
+
+    If there is time, none of them can be spared.
 
     Parameters
     ----------
@@ -371,4 +367,4 @@ def is_satisfiable(problem: Problem, control: SearchControl = UNLIMITED) -> bool
         return None
     table = CandidateTable.by_score(replace(implied, scores=np.zeros(implied.n_candidates)))
     _, progress = branch_and_cut(Demands(problem, table), None, control.aside())
-    return None if not progress.closed[0] else progress.parents is not None
+    return None if not progress.states[0].closed else progress.parents is not None

@@ -1,4 +1,4 @@
-"""What networks must satisfy, declared; and how a network that does not is excluded.
+"""Constraints on networks, and the clauses that exclude networks which violate them.
 
 Each constraint names the arcs it rules out at once, and answers for a network that violates it
 with a *clause*: conditions on single parent sets, at least one of which holds in every network that
@@ -59,12 +59,12 @@ class Condition:
 
     def holds(self, family: Collection[int]) -> bool:
         """Return whether a parent set satisfies the condition."""
-        chosen = frozenset(family)
+        members = frozenset(family)
         if self.kind in ("all", "not all"):
-            return (self.parents <= chosen) == (self.kind == "all")
+            return (self.parents <= members) == (self.kind == "all")
         if self.kind in ("any", "none"):
-            return bool(self.parents & chosen) == (self.kind == "any")
-        return (self.parents == chosen) == (self.kind == "same")
+            return bool(self.parents & members) == (self.kind == "any")
+        return (self.parents == members) == (self.kind == "same")
 
 
 Clause = tuple[Condition, ...]
@@ -73,7 +73,7 @@ Clause = tuple[Condition, ...]
 
 @dataclass(frozen=True)
 class Constraint:
-    """What every network must satisfy; here it names two variables, and rules out single arcs.
+    """A condition on every network; this base names two variables, and rules out single arcs.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Constraint:
         return frozenset()
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         present = sorted(a for a in self.forbidden_arcs if a[0] in parents[a[1]])
         return (Condition(present[0][1], "none", frozenset(present[0][:1])),) if present else None
 
@@ -116,7 +116,7 @@ class RequiredAdjacency(Constraint):
     removable = False
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         if self.a in parents[self.b] or self.b in parents[self.a]:
             return None
         return (
@@ -202,7 +202,7 @@ class MaxParents(Constraint):
         return (self.variable,)
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         family = frozenset(parents[self.variable])
         return None if len(family) <= self.most else (Condition(self.variable, "other", family),)
 
@@ -225,7 +225,7 @@ class RequiredAncestor(Constraint):
         return frozenset({(self.descendant, self.ancestor)})
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies.
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint.
 
         No arc enters the set of the descendant and its ancestors here; a path would have to.
         """
@@ -253,7 +253,7 @@ class ForbiddenAncestor(Constraint):
         return frozenset({(self.ancestor, self.descendant)})
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         path = directed_path(children(parents), self.ancestor, {self.descendant})
         return None if path is None else _not_all(path)
 
@@ -289,7 +289,7 @@ class Independence(Constraint):
         return frozenset([*pairs, *((b, a) for a, b in pairs)])
 
     def clause(self, parents: Parents) -> Clause | None:
-        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         trail = active_trail(parents, self.left, self.right, self.given)
         return None if trail is None else _not_all(trail)
 
@@ -316,10 +316,12 @@ def validate(constraint: Constraint, n_variables: int) -> None:
 
 def _not_all(arcs: Iterable[Arc]) -> Clause:
     """Return the clause that one of the arcs is missing."""
-    wanted: dict[int, set[int]] = {}
+    required_arcs: dict[int, set[int]] = {}
     for parent, child in arcs:
-        wanted.setdefault(child, set()).add(parent)
-    return tuple(Condition(v, "not all", frozenset(wanted[v])) for v in sorted(wanted))
+        required_arcs.setdefault(child, set()).add(parent)
+    return tuple(
+        Condition(v, "not all", frozenset(required_arcs[v])) for v in sorted(required_arcs)
+    )
 
 
 def _listed(variables: Iterable[int], names: Sequence[str]) -> str:
@@ -347,16 +349,19 @@ def minimal_conflict(
 
 
 def _needed(
-    given: list[T], added: list[T], rest: list[T], is_feasible: Callable[[Sequence[T]], bool]
+    given: list[T], added: list[T], remaining: list[T], is_feasible: Callable[[Sequence[T]], bool]
 ) -> list[T]:
-    """Return which of the rest are needed besides the given ones; ``added`` came last to those."""
+    """Return a smallest part of the remaining requirements that conflicts with those given.
+
+    ``added`` are those that were given last: where these alone conflict, nothing else is needed.
+    """
     if added and not is_feasible(given):
         return []
-    if len(rest) <= 1:
-        return rest
-    half = len(rest) // 2
-    first = rest[:half]
-    second = rest[half:]
+    if len(remaining) <= 1:
+        return remaining
+    half = len(remaining) // 2
+    first = remaining[:half]
+    second = remaining[half:]
     late = _needed([*given, *first], first, second, is_feasible)
     early = _needed([*given, *late], late, first, is_feasible)
     return [*early, *late]
@@ -408,20 +413,17 @@ def constraints_by_name(
 def _renamed(
     constraints: Iterable[Constraint], renamed: Callable[[Any], Any]
 ) -> tuple[Constraint, ...]:
+    """Return constraints with other names, or numbers, of the variables in their fields."""
+
     def changed(value: Any) -> Any:
         if isinstance(value, tuple | list | set | frozenset):
             kind = frozenset if isinstance(value, set | frozenset) else tuple
             return kind(map(changed, value))
         return renamed(value)
 
-    return tuple(
-        replace(
-            one,
-            **{
-                part.name: changed(getattr(one, part.name))
-                for part in fields(one)
-                if part.name not in ("least", "most")
-            },
-        )
-        for one in constraints
-    )
+    results = []
+    for constraint in constraints:
+        names = [part.name for part in fields(constraint) if part.name not in ("least", "most")]
+        changes = {name: changed(getattr(constraint, name)) for name in names}
+        results.append(replace(constraint, **changes))
+    return tuple(results)

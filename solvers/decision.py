@@ -30,7 +30,7 @@ GROUP = 13
 
 
 class Decision(NamedTuple):
-    """What is known of the selections above a target.
+    """The outcome of a threshold query: whether a selection scores more than a target.
 
     Attributes
     ----------
@@ -82,25 +82,26 @@ def best_above(
     problem = problem.relative
     components = sorted(split(problem), key=lambda component: component.n_variables)
     progress = Progress(problem, components, control or SearchControl())
-    position = np.argsort(topological_order(tuple(tuple(parents) for parents in start)))
+    position = np.argsort(topological_order(tuple(map(tuple, start))))
     for k in range(len(components)):
         _first_selection(progress, k, position, seed)
     if progress.score > target:
         return Decision(progress.parents, False, 0)
     numbers = range(len(components))
     decided = [_decide(progress, k, target, multipliers, seed) for k in numbers]
-    found = progress.parents if progress.score > target else None
-    return Decision(found, found is None and all(decided), sum(progress.nodes))
+    is_above = progress.score > target
+    parents = progress.parents if is_above else None
+    return Decision(parents, not is_above and all(decided), progress.nodes)
 
 
 def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
     """Search from a network's order; what is solved at once is proven at once."""
-    component = progress.components[k]
+    component = progress.states[k].component
     budget = BUDGET * component.n_candidates // progress.problem.n_candidates
-    chosen = heuristic_selection(component, position, budget=budget, perturbations=1, seed=seed)
-    progress.improve(k, chosen)
+    selection = heuristic_selection(component, position, budget=budget, perturbations=1, seed=seed)
+    progress.improve(k, selection)
     if is_solved_at_once(component):
-        progress.prove(k, progress.scores[k])
+        progress.prove(k, progress.states[k].score)
 
 
 def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int) -> bool:
@@ -108,10 +109,10 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
 
     Return whether that could be done.
     """
-    component = progress.components[k]
-    if progress.closed[k]:
+    component = progress.states[k].component
+    if progress.states[k].closed:
         return True
-    is_last = k == len(progress.components) - 1
+    is_last = k == len(progress.states) - 1
     absolute_gap = max(0.0, target - progress.score) if is_last else 0.0
     options = SolverOptions(
         absolute_gap=absolute_gap,
@@ -127,6 +128,6 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
     for name in names:
         if progress.control.goes_on():
             solve_component(COMPONENT_SOLVERS[name], progress, k, options)
-        if progress.closed[k]:
+        if progress.states[k].closed:
             return True
     return False

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel
 
 from .components import Component
+from .problem import owners
 
 MISSING = -1e15
 """Stands for the score of a variable that has no candidate that can be chosen."""
 
-LEAST = 1e-9
+MIN_GAIN = 1e-9
 """Smallest difference of scores that counts as one."""
 
 ROUNDING = 4e-15
@@ -72,7 +73,7 @@ class Lists(NamedTuple):
 def list_candidates(component: Component) -> Lists:
     """Sort out which candidates need which variables."""
     n = component.n_variables
-    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+    owner = owners(component.member_first)
     by_parent = np.argsort(component.members, kind="stable")
     pairs = component.members[by_parent] * n + component.child[owner[by_parent]]
     arcs, starts = np.unique(pairs, return_index=True)
@@ -131,20 +132,20 @@ def first_before(
 
 @in_place_kernel
 def choose_along(
-    lists: Lists, position: NDArray[np.int64], chosen: NDArray[np.int64], work: Counts
+    lists: Lists, position: NDArray[np.int64], selection: NDArray[np.int64], work: Counts
 ) -> None:
     """Choose each variable's best candidate for the positions, in place."""
     first = lists.first
-    for v in range(len(chosen)):
-        chosen[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
+    for v in range(len(selection)):
+        selection[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
 
 
 @in_place_kernel
-def total_of(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
+def total_of(scores: NDArray[np.float64], selection: NDArray[np.int64]) -> float:
     """Return the score of a selection."""
     total = 0.0
-    for v in range(len(chosen)):
-        total += score_of(scores, chosen[v])
+    for v in range(len(selection)):
+        total += score_of(scores, selection[v])
     return total
 
 
@@ -156,7 +157,7 @@ def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.in
     solution as weights this is a rounding of that solution.
     """
     n = len(lists.first) - 1
-    child = np.repeat(np.arange(n), np.diff(lists.first))
+    child = owners(lists.first)
     losses = lists.scores[lists.first[child]] - lists.scores
     wanting = np.diff(lists.need_first)
     missing = np.ones(n)

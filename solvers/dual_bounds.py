@@ -23,7 +23,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel
 from .clusters import disjoint_clusters
 from .components import Candidates, families_of
 from .multipliers import Multipliers, satisfied
-from .problem import Problem, offsets
+from .problem import Problem, offsets, owners
 
 FINEST = 1e-6
 """Limit of the reduced costs, relative to the first one, below which a dual ascent does not go."""
@@ -52,38 +52,38 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
     n = f.n_variables
     sizes = np.diff(f.member_first)
     order = np.arange(f.n_variables)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
+    owner = owners(f.member_first)
     costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
     limit = float(costs.max(where=sizes == 0, initial=0.0))
-    least = limit * FINEST
+    finest = limit * FINEST
     clusters = [np.zeros((0, n), np.bool_)]
     values = [np.zeros(0)]
-    while limit > least and work > 0:
+    while limit > finest and work > 0:
         # disjoint clusters that no candidate below the limit lets a member leave
         listed = np.flatnonzero(costs <= limit)
-        found = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
+        disjoint = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
         order = np.roll(order, -1)
         work = work - len(costs) - n * len(listed) // 8
-        if not len(found):
+        if not len(disjoint):
             limit *= 0.5
             continue
         # raise their multipliers as far as no variable's best changes
-        cluster = np.where(found.any(axis=0), found.argmax(axis=0), -1)
-        own = cluster[f.child]
-        inside = np.bincount(owner[cluster[f.members] == own[owner]], minlength=len(costs))
-        leaving = np.flatnonzero((own >= 0) & (inside == 0))
-        steps = np.full(len(found), np.inf)
-        np.minimum.at(steps, own[leaving], costs[leaving])
+        cluster = np.where(disjoint.any(axis=0), disjoint.argmax(axis=0), -1)
+        cluster_of = cluster[f.child]
+        inside = np.bincount(owner[cluster[f.members] == cluster_of[owner]], minlength=len(costs))
+        leaving = np.flatnonzero((cluster_of >= 0) & (inside == 0))
+        steps = np.full(len(disjoint), np.inf)
+        np.minimum.at(steps, cluster_of[leaving], costs[leaving])
         if np.isinf(steps).any():
             break
-        costs[leaving] -= steps[own[leaving]]
-        clusters.append(found)
+        costs[leaving] -= steps[cluster_of[leaving]]
+        clusters.append(disjoint)
         values.append(steps)
     return Multipliers(np.concatenate(clusters), np.concatenate(values))
 
 
 class Tightened(NamedTuple):
-    """What steps along subgradients have reached.
+    """The result of the subgradient method.
 
     Attributes
     ----------
@@ -164,38 +164,20 @@ def _polyak(
     left = np.arange(len(scores))
     begin = first.copy()
     for _ in range(steps):
-        # the bound, and its subgradient: how far each cluster is from being satisfied
-        bound = 0.0
-        norm = 0.0
-        for k in range(n_clusters):
-            bound -= counts[k] * values[k]
-            excess[k] = -counts[k]
-        for i in range(n):
-            top = -np.inf
-            pick = left[begin[i]]
-            for at in range(begin[i], begin[i + 1]):
-                c = left[at]
-                adjusted[c] = scores[c]
-                for m in range(starts[c], starts[c + 1]):
-                    adjusted[c] += values[meets[m]]
-                if adjusted[c] > top:
-                    top = adjusted[c]
-                    pick = c
-            bound += top
-            for m in range(starts[pick], starts[pick + 1]):
-                excess[meets[m]] += 1.0
+        bound = _lagrangian(scores, left, begin, starts, meets, counts, values, adjusted, excess)
         # keep the best multipliers; drop candidates that no selection above the target has
         if bound < lowest:
             lowest = bound
             best[:] = values
             if bound > target:
                 _drop(adjusted, bound - target, left, begin)
+        # step against the subgradient, whose length sets that of the step
+        norm = 0.0
         for k in range(n_clusters):
             if excess[k] < 0.0 or values[k] > 0.0:
                 norm += excess[k] * excess[k]
         if lowest <= enough or norm == 0.0:
             break
-        # step against the subgradient
         length = (bound - enough + OVERSHOOT) / norm
         for k in range(n_clusters):
             values[k] = max(0.0, values[k] - length * excess[k])
@@ -203,6 +185,46 @@ def _polyak(
     for at in range(begin[n]):
         is_left[left[at]] = True
     return best, is_left
+
+
+@in_place_kernel
+def _lagrangian(
+    scores: NDArray[np.float64],
+    left: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    meets: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    values: NDArray[np.float64],
+    adjusted: NDArray[np.float64],
+    excess: NDArray[np.float64],
+) -> float:
+    """Return the Lagrangian bound of the candidates left.
+
+    In place, the candidates' adjusted scores are computed, and a supergradient of the bound: by how
+    much the best candidates satisfy each cluster in excess of its count.
+    """
+    # the constant: each multiplier times its count
+    bound = 0.0
+    for k in range(len(values)):
+        bound -= counts[k] * values[k]
+        excess[k] = -counts[k]
+    # the best adjusted candidate of each variable
+    for i in range(len(begin) - 1):
+        top = -np.inf
+        pick = left[begin[i]]
+        for at in range(begin[i], begin[i + 1]):
+            c = left[at]
+            adjusted[c] = scores[c]
+            for m in range(starts[c], starts[c + 1]):
+                adjusted[c] += values[meets[m]]
+            if adjusted[c] > top:
+                top = adjusted[c]
+                pick = c
+        bound += top
+        for m in range(starts[pick], starts[pick + 1]):
+            excess[meets[m]] += 1.0
+    return bound
 
 
 @in_place_kernel

@@ -45,9 +45,9 @@ def solve_component(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
     """Solve a component; no incumbent and no option matters."""
-    chosen = best_selection(component, control)
-    if chosen is not None:
-        control.improve(chosen)
+    selection = best_selection(component, control)
+    if selection is not None:
+        control.improve(selection)
         return control.outcome(proven=True, bound=control.score, nodes=1 << component.n_variables)
     return control.outcome(proven=False) if control.is_over else control.infeasible()
 
@@ -70,23 +70,23 @@ def best_selection(
             return None
         _extend(value, ranks, scores, start, min(start + BLOCK, 1 << n))
     subset = (1 << n) - 1
-    chosen = component.first[:-1].copy()
+    selection = component.first[:-1].copy()
     if value[subset] == -np.inf:
         return None
     while subset:
         members = [v for v in range(n) if subset >> v & 1]
-        rest = subset ^ (1 << np.array(members))
-        rank = ranks[members, _squeezed(rest, np.array(members))]
-        sink = int(np.argmax(value[rest] + scores[members, rank]))
-        subset = int(rest[sink])
-        chosen[members[sink]] += rank[sink]
-    return chosen
+        smaller = subset ^ (1 << np.array(members))
+        rank = ranks[members, _squeezed(smaller, np.array(members))]
+        sink = int(np.argmax(value[smaller] + scores[members, rank]))
+        subset = int(smaller[sink])
+        selection[members[sink]] += rank[sink]
+    return selection
 
 
 def _padded_scores(component: Component) -> NDArray[np.float64]:
     """Return each variable's scores by falling score, and ``-inf`` behind them."""
-    most = int(np.diff(component.first).max())
-    scores = np.full((component.n_variables, most + 1), -np.inf)
+    longest = int(np.diff(component.first).max())
+    scores = np.full((component.n_variables, longest + 1), -np.inf)
     place = np.arange(component.n_candidates) - component.first[component.child]
     scores[component.child, place] = component.scores
     return scores
@@ -126,8 +126,8 @@ def _extend(
     """Find the best score of each subset in a block; subsets come after all of their own."""
     for subset in range(start, stop):
         for v in range(len(ranks)):
-            rest = subset ^ (1 << v)
+            smaller = subset ^ (1 << v)
             low = (1 << v) - 1
-            if rest < subset:
-                rank = ranks[v, (rest & low) | ((rest >> 1) & ~low)]
-                value[subset] = max(value[subset], value[rest] + scores[v, rank])
+            if smaller < subset:
+                rank = ranks[v, (smaller & low) | ((smaller >> 1) & ~low)]
+                value[subset] = max(value[subset], value[smaller] + scores[v, rank])

@@ -86,8 +86,8 @@ class Enumeration(Displayed, shown="status networks best bound seconds"):
     def ties(self) -> int:
         """Number of those found that have the best score, up to 1e-6 nats and rounding."""
         best = self.networks[0].score
-        least = best - TOLERANCE - rounding(best, best)
-        return sum(network.score >= least for network in self.networks)
+        threshold = best - TOLERANCE - rounding(best, best)
+        return sum(network.score >= threshold for network in self.networks)
 
 
 @checked_arguments()
@@ -160,15 +160,15 @@ def enumerate_networks(
             listing.offset,
             **options,
         )
-        bound = listing.offset + (listing.bound if progress.closed[0] else master.bound)
+        bound = listing.offset + (listing.bound if progress.states[0].closed else master.bound)
         networks = listing.ranked
         status = control.status
-        if progress.closed[0]:
+        if progress.states[0].closed:
             status = "optimal"
         else:
             proven = [network for network in networks if network.score >= bound]
             networks = proven or networks[:1]
-        return _answer(control, best, networks, status, bound, progress.nodes[0])
+        return _answer(control, best, networks, status, bound, progress.states[0].nodes)
 
 
 def _check(k: int | None, factor: float | None, solver: str) -> None:
@@ -245,23 +245,23 @@ class Listing(Demands):
     @property
     def ranked(self) -> list[ScoredNetwork]:
         """The best ones known, as many as are wanted."""
-        found = [network for network in self._known.values() if network.score > self.least]
-        ranked = sorted(found, key=lambda network: (-network.score, network.parents))
+        scored = [network for network in self._known.values() if network.score > self.least]
+        ranked = sorted(scored, key=lambda network: (-network.score, network.parents))
         return [
             ScoredNetwork(network.parents, self.problem.total(network.parents))
             for network in ranked[: self.k]
         ]
 
-    def cut(self, chosen: NDArray[np.int64]) -> Row | None:
+    def cut(self, selection: NDArray[np.int64]) -> Row | None:
         """Return an inequality that excludes what was met: it violates a constraint or is known."""
-        row = super().cut(chosen)
+        row = super().cut(selection)
         if row is not None:
             return row
-        parents = self.table.parents(chosen)
+        parents = self.table.parents(selection)
         self._learn(parents)
         return self.table.row(_other_class(parents) if self.classes else _other_network(parents))
 
-    def repaired(self, chosen: NDArray[np.int64]) -> None:
+    def repaired(self, selection: NDArray[np.int64]) -> None:
         """Return nothing: no network is better than those noted."""
 
     def _learn(self, parents: Parents) -> None:
@@ -301,8 +301,8 @@ class Listing(Demands):
                 keep[table.rows(case.variable)] &= ~table.holds(case)
         part = replace(table.problem.select(keep), constraints=self.overall)
         bonus = 1.0 + np.ptp(part.scores) * part.n_variables
-        found = solve(replace(part, scores=part.scores + bonus * np.diff(part.member_first)))
-        return found.parents if found.status == "optimal" and found.parents else parents
+        result = solve(replace(part, scores=part.scores + bonus * np.diff(part.member_first)))
+        return result.parents if result.status == "optimal" and result.parents else parents
 
 
 def _other_network(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
@@ -322,7 +322,7 @@ def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
     variables = frozenset(range(len(parents)))
     strangers = [variables - around - {v} for v, around in enumerate(graph.adjacencies)]
     cases: list[Condition | ForbiddenAdjacency] = [
-        Condition(v, "any", others) for v, others in enumerate(strangers)
+        Condition(v, "any", unrelated) for v, unrelated in enumerate(strangers)
     ]
     cases += [ForbiddenAdjacency(a, b) for a, b in sorted(links)]
     for child, around in enumerate(graph.adjacencies):

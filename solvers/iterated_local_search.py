@@ -21,7 +21,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 from .components import WORD, Component
 from .decoding import (
-    LEAST,
+    MIN_GAIN,
     Lists,
     choose_along,
     first_before,
@@ -39,9 +39,9 @@ PERTURBATION_COST = 30
 
 WORK = 0
 CURSOR = 1
-DONE = 2
+OPTIMA = 2
 """What ``SearchState.counts`` holds: candidates looked at, the variable that is looked at next, and
-perturbations done; -1 before the first local optimum."""
+local optima reached, all but the first from a perturbed order."""
 
 INCUMBENT_SHARE = 0.3
 """Share of the time left that a search for incumbents may take."""
@@ -90,8 +90,8 @@ class OrderSearch:
         control
             Ends the search between blocks of work.
         """
-        chosen = self.search(order, budget, perturbations, control).chosen
-        return None if chosen.min() < 0 else chosen
+        selection = self.search(order, budget, perturbations, control).selection
+        return None if selection.min() < 0 else selection
 
     def search(
         self,
@@ -166,7 +166,7 @@ def iterated_local_search(
     ):
         if not control.goes_on():
             break
-    return search.state if search.counts[DONE] < 0 else search.top
+    return search.top if search.counts[OPTIMA] else search.state
 
 
 def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
@@ -174,8 +174,8 @@ def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
     state, kept, top = (
         State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)
     )
-    counts = np.array([0, 0, -1])
-    choose_along(lists, state.position, state.chosen, counts)
+    counts = np.zeros(3, np.int64)
+    choose_along(lists, state.position, state.selection, counts)
     return SearchState(state, kept, top, room_for(lists), np.zeros(2), counts)
 
 
@@ -198,24 +198,28 @@ def continue_search(
         if not climb(lists, state, search.room, counts, until):
             return False
         # accept the local optimum if it lost nothing, or little for the temperature
-        total = total_of(lists.scores, state.chosen)
-        done = counts[DONE]
-        heat = 0.0
-        if done >= 0:
+        total = total_of(lists.scores, state.selection)
+        is_first = counts[OPTIMA] == 0
+        is_accepted = is_first or total >= totals[0] - MIN_GAIN
+        temperature_now = 0.0
+        if not is_first:
             counts[WORK] += PERTURBATION_COST + n // 8
-            heat = temperature * (1.0 - max(counts[WORK] / budget, done / perturbations))
-        is_first = done < 0
-        is_kept = done < 0 or total >= totals[0] - LEAST
-        if is_kept or (heat > 0.0 and total > totals[0] + heat * log(rng.random())):
+            perturbed = counts[OPTIMA] - 1
+            elapsed = max(counts[WORK] / budget, perturbed / perturbations)
+            temperature_now = temperature * (1.0 - elapsed)
+        if not is_accepted and temperature_now > 0.0:
+            is_accepted = total > totals[0] + temperature_now * log(rng.random())
+        # go on from it, or from the last one accepted
+        if is_accepted:
             totals[0] = total
             copy_state(search.kept, state)
-            if is_first or total > totals[1] + LEAST:
+            if is_first or total > totals[1] + MIN_GAIN:
                 totals[1] = total
                 copy_state(search.top, state)
         else:
             copy_state(state, search.kept)
-        counts[DONE] += 1
-        if counts[DONE] >= perturbations or counts[WORK] > budget:
+        counts[OPTIMA] += 1
+        if counts[OPTIMA] > perturbations or counts[WORK] > budget:
             return True
         perturb(lists, state, search.room.waiting, rng, counts)
 
@@ -245,7 +249,7 @@ def copy_state(target: State, source: State) -> None:
     """Copy a state into another."""
     overwrite(target.order, source.order)
     overwrite(target.position, source.position)
-    overwrite(target.chosen, source.chosen)
+    overwrite(target.selection, source.selection)
 
 
 @kernel
@@ -263,25 +267,14 @@ def perturb(
     size = int(2.0 * (n / 4.0) ** (rng.random() ** 2)) + 1
     inside = np.zeros(n, np.bool_)
     ball = _around(lists, state, int(rng.random() * n), min(size, n), inside)
-    how = int(rng.random() * 3)
+    # turn them round, or move them to the front or to the back
+    change = int(rng.random() * 3)
     before = state.position.copy()
     order = state.order.copy()
-    at = 0
-    # turn them round, or move them to the front or to the back
-    if how == 0:
-        back = n - 1
-        for place in range(n):
-            if inside[order[place]]:
-                while not inside[order[back]]:
-                    back -= 1
-                state.order[place] = order[back]
-                back -= 1
+    if change == 0:
+        _reverse(state.order, order, inside)
     else:
-        for turn in range(2):
-            for place in range(n):
-                if inside[order[place]] == ((turn == 0) == (how == 1)):
-                    state.order[at] = order[place]
-                    at += 1
+        _gather(state.order, order, inside, change == 1)
     for place in range(n):
         state.position[state.order[place]] = place
     # choose anew where a relation in the order has changed
@@ -292,12 +285,40 @@ def perturb(
             touched[v] |= (before[u] < before[v]) != (state.position[u] < state.position[v])
     for v in range(n):
         if touched[v]:
-            old = state.chosen[v]
+            old = state.selection[v]
             begin = lists.first[v]
             end = lists.first[v + 1]
             place = state.position[v]
-            state.chosen[v] = first_before(lists, state.position, begin, end, place, counts)
+            state.selection[v] = first_before(lists, state.position, begin, end, place, counts)
             mark_changed(lists, state, waiting, v, old)
+
+
+@in_place_kernel
+def _reverse(
+    target: NDArray[np.int64], order: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> None:
+    """Write the order with the variables inside turned round, in their places."""
+    back = len(order) - 1
+    for place in range(len(order)):
+        if inside[order[place]]:
+            while not inside[order[back]]:
+                back -= 1
+            target[place] = order[back]
+            back -= 1
+
+
+@in_place_kernel
+def _gather(
+    target: NDArray[np.int64], order: NDArray[np.int64], inside: NDArray[np.bool_], to_front: bool
+) -> None:
+    """Write the order with the variables inside moved to the front, or to the back."""
+    at = 0
+    for turn in range(2):
+        takes_inside = (turn == 0) == to_front
+        for place in range(len(order)):
+            if inside[order[place]] == takes_inside:
+                target[at] = order[place]
+                at += 1
 
 
 @kernel
@@ -312,7 +333,7 @@ def _around(
     inside[v] = True
     while at < count < size:
         u = ball[at]
-        c = state.chosen[ball[at]]
+        c = state.selection[ball[at]]
         at += 1
         parents = lists.needs[lists.need_first[c] : lists.need_first[c + 1]] if c >= 0 else ball[:0]
         children = lists.arc_child[lists.arc_first[u] : lists.arc_first[u + 1]]
@@ -322,7 +343,7 @@ def _around(
             if (
                 count < size
                 and not inside[w]
-                and (is_parent or needs_node(lists, state.chosen[w], u))
+                and (is_parent or needs_node(lists, state.selection[w], u))
             ):
                 inside[w] = True
                 ball[count] = w

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .decoding import BEFORE, BEHIND, LEAST, ROUNDING, Lists, first_before, latest_need, score_of
+from .decoding import BEFORE, BEHIND, MIN_GAIN, ROUNDING, Lists, first_before, latest_need, score_of
 
 
 class State(NamedTuple):
@@ -26,7 +26,7 @@ class State(NamedTuple):
 
     order: NDArray[np.int64]
     position: NDArray[np.int64]
-    chosen: NDArray[np.int64]
+    selection: NDArray[np.int64]
 
 
 class Room(NamedTuple):
@@ -67,17 +67,20 @@ def room_for(lists: Lists) -> Room:
 @in_place_kernel
 def insert_best(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> None:
     """Move one variable to its best place if that is better, in place; mark those to look at."""
-    chosen = state.chosen
+    selection = state.selection
     here = state.position[v]
-    old = state.chosen[v]
-    gain, place, own, begin, end = best_place(lists, state, room, v, work)
-    if gain <= LEAST:
+    old = state.selection[v]
+    gain, place, candidate, begin, end = best_place(lists, state, room, v, work)
+    if gain <= MIN_GAIN:
         return
-    chosen[v] = own
+    selection[v] = candidate
     move(state, v, place)
+    # the children passed choose anew; the room keeps what they had
     for k in range(begin, end):
         u = room.child[k]
-        chosen[u], room.candidate[k] = room.candidate[k], chosen[u]
+        previous = selection[u]
+        selection[u] = room.candidate[k]
+        room.candidate[k] = previous
     for k in range(begin, end):
         mark_changed(lists, state, room.waiting, room.child[k], room.candidate[k])
     mark_changed(lists, state, room.waiting, v, old)
@@ -95,12 +98,12 @@ def best_place(
     """
     scores = lists.scores
     here = state.position[v]
-    current = state.chosen[v]
+    current = state.selection[v]
     own_score = score_of(scores, current)
     end = lists.first[v + 1]
     steps = _list_steps(lists, state, room, v, work)
     farthest = room.step_place[0] if steps > 0 else here
-    before, found, hope = _list_children(lists, state, room, v, farthest, work)
+    before, n_children, hope = _list_children(lists, state, room, v, farthest, work)
     best = 0.0
     place = here
     best_own = current
@@ -111,32 +114,32 @@ def best_place(
     k = before
     for step in range(steps - 1, -1, -1):
         at = room.step_place[step]
-        own = room.step_candidate[step]
-        while k < found and room.place[k] <= at:
+        candidate = room.step_candidate[step]
+        while k < n_children and room.place[k] <= at:
             lost -= room.gain[k]
             k += 1
-        won = scores[own] - own_score
+        won = scores[candidate] - own_score
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
             best = gain
             place = at
-            best_own = own
+            best_own = candidate
             low = before
             high = k
     # to the front, past one child after the other, while v loses candidates that need them
     won = 0.0
-    own = current
+    candidate = current
     for k in range(before - 1, -1, -1):
         at = room.place[k]
         won += room.gain[k]
-        if own >= 0 and latest_need(lists, state.position, own, at) >= at:
-            own = first_before(lists, state.position, own + 1, end, at, work)
-        lost = own_score - score_of(scores, own)
+        if candidate >= 0 and latest_need(lists, state.position, candidate, at) >= at:
+            candidate = first_before(lists, state.position, candidate + 1, end, at, work)
+        lost = own_score - score_of(scores, candidate)
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
             best = gain
             place = at
-            best_own = own
+            best_own = candidate
             low = k
             high = before
         if hope - lost <= best:
@@ -147,7 +150,7 @@ def best_place(
 @in_place_kernel
 def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> int:
     """List the better candidates of a variable that shorter moves buy; return how many."""
-    end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
+    end = state.selection[v] if state.selection[v] >= 0 else lists.first[v + 1]
     steps = 0
     nearest = len(state.order)
     for c in range(lists.first[v], end):
@@ -169,42 +172,44 @@ def _list_children(
     Return how many stand before it, how many there are, and what those before it win together.
     """
     position = state.position
-    chosen = state.chosen
+    selection = state.selection
     scores = lists.scores
     here = position[v]
     arcs = (lists.arc_first[v], lists.arc_first[v + 1])
-    found = 0
+    count = 0
     hope = 0.0
+    # children before it win what its place before them allows
     position[v] = BEFORE
     for arc in range(arcs[0], arcs[1]):
         u = lists.arc_child[arc]
         if position[u] < here:
             c = _first_of_arc(lists, state, arc, work)
             if c >= 0:
-                gain = scores[c] - score_of(scores, chosen[u])
+                gain = scores[c] - score_of(scores, selection[u])
                 hope += gain
-                _insert(room, found, position[u], u, c, gain)
-                found += 1
-    before = found
+                _insert(room, count, position[u], u, c, gain)
+                count += 1
+    before = count
+    # children behind it that need it lose their candidates
     position[v] = BEHIND
     for arc in range(arcs[0], arcs[1]):
         u = lists.arc_child[arc]
         at = position[u]
-        c = chosen[u]
+        c = selection[u]
         if here < at <= farthest and needs_node(lists, c, v):
-            other = first_before(lists, position, c + 1, lists.first[u + 1], at, work)
-            _insert(room, found, at, u, other, score_of(scores, other) - scores[c])
-            found += 1
+            following = first_before(lists, position, c + 1, lists.first[u + 1], at, work)
+            _insert(room, count, at, u, following, score_of(scores, following) - scores[c])
+            count += 1
     position[v] = here
     work[0] += arcs[1] - arcs[0]
-    return before, found, hope
+    return before, count, hope
 
 
 @in_place_kernel
 def _first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
     """Return the best candidate of an arc that beats its child's and can be chosen, or -1."""
     u = lists.arc_child[arc]
-    current = state.chosen[u]
+    current = state.selection[u]
     place = state.position[u]
     for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
         c = lists.arc_rows[at]
@@ -231,8 +236,10 @@ def _insert(room: Room, count: int, place: int, child: int, candidate: int, gain
     """Insert a child into the room, by increasing place."""
     k = count
     while k > 0 and room.place[k - 1] > place:
-        room.place[k], room.child[k] = room.place[k - 1], room.child[k - 1]
-        room.candidate[k], room.gain[k] = room.candidate[k - 1], room.gain[k - 1]
+        room.place[k] = room.place[k - 1]
+        room.child[k] = room.child[k - 1]
+        room.candidate[k] = room.candidate[k - 1]
+        room.gain[k] = room.gain[k - 1]
         k -= 1
     room.place[k] = place
     room.child[k] = child
@@ -260,7 +267,7 @@ def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int,
 
     They are those who could serve it by coming earlier, if it lost, and those it needed.
     """
-    new = state.chosen[v]
+    new = state.selection[v]
     if new == old:
         return
     waiting[v] = True

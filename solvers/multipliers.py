@@ -113,7 +113,7 @@ class Multipliers:
         return self.reach_of(problem, adjusted)
 
     def reach_of(self, problem: Candidates, adjusted: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what :meth:`reach` returns, from adjusted scores; ``-inf`` bars a candidate."""
+        """Return the bounds of :meth:`reach` from adjusted scores; ``-inf`` bars a candidate."""
         best = np.maximum.reduceat(adjusted, problem.first[:-1])
         reached: NDArray[np.float64] = self.total_of(best) - (best[problem.child] - adjusted)
         return reached
@@ -126,7 +126,7 @@ class Multipliers:
         return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), self.slack(best)])
 
     def slack(self, best: NDArray[np.float64]) -> float:
-        """Return how far the sum of best adjusted scores is off at most, by rounding.
+        """Return the largest error of the sum of best adjusted scores, by rounding.
 
         An adjusted score is a sum of up to k + 1 numbers for k multipliers, each addition of which
         is off by at most one unit in the last place of the sum of their sizes.
@@ -139,15 +139,15 @@ class Multipliers:
 def satisfied(
     problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which candidates of members have too few parents inside, shape (clusters, m)."""
-    return Meeting.of(problem, clusters, counts).met(slice(None))
+    """Return whether candidates of members have too few parents inside, shape (clusters, m)."""
+    return SatisfiedClusters.of(problem, clusters, counts).columns_of(slice(None))
 
 
 def reaching(
     adjusted: NDArray[np.float64], child: NDArray[np.integer], best: NDArray[np.float64],
     bound: float, target: float,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Return which candidates a selection above a target may have.
+    """Return whether a selection above a target may have each candidate, shape (m,).
 
     With a candidate in place of the best one of its variable, the bound falls by how much less it
     is worth.
@@ -163,8 +163,8 @@ def reaching(
     target
         What a selection must score more than.
     """
-    found: NDArray[np.bool_] = bound - (best[child] - adjusted) > target
-    return found
+    reaches: NDArray[np.bool_] = bound - (best[child] - adjusted) > target
+    return reaches
 
 
 def rewards(
@@ -183,12 +183,12 @@ def rewards(
         Members, shape (clusters, n), count and multiplier of each cluster.
     """
     used = values > 0.0
-    return Meeting.of(problem, clusters[used], counts[used]).rewards(values[used])
+    return SatisfiedClusters.of(problem, clusters[used], counts[used]).rewards(values[used])
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
-    """Which clusters candidates satisfy, kept where multipliers change again and again.
+class SatisfiedClusters:
+    """The clusters that each candidate satisfies, kept while multipliers change again and again.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ class Meeting:
     @classmethod
     def of(
         cls, problem: Candidates, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
-    ) -> "Meeting":
-        """Find out for each candidate and cluster, with its count."""
+    ) -> "SatisfiedClusters":
+        """Return the clusters, sorted by count, that candidates satisfy with their counts."""
         order = np.argsort(counts, kind="stable")
         f = families_of(problem)
         counts = counts[order]
@@ -213,28 +213,30 @@ class Meeting:
         each = np.pad(counts, (0, -len(counts) % BITS), mode="edge") if len(counts) else counts
         highest = each.reshape(-1, BITS).max(axis=1)
         inside = _bytes(clusters[order].T)
-        bits = _meet(f.child, f.member_first, f.members, inside, _bytes(of_count), highest)
+        bits = _satisfied_bits(
+            f.child, f.member_first, f.members, inside, _bytes(of_count), highest
+        )
         return cls(bits, np.pad(order, (0, -len(order) % BITS), constant_values=-1))
 
-    def joined(self, other: "Meeting", k: int) -> "Meeting":
-        """Return the meeting of ``k`` clusters of this one and of those of another one."""
-        order = np.where(other.order < 0, -1, other.order + k)
-        bits = np.concatenate([self.bits, other.bits])
-        return Meeting(bits, np.concatenate([self.order, order]))
+    def append(self, added: "SatisfiedClusters", k: int) -> "SatisfiedClusters":
+        """Return the relation of ``k`` clusters of this relation, and then of those added."""
+        order = np.where(added.order < 0, -1, added.order + k)
+        bits = np.concatenate([self.bits, added.bits])
+        return SatisfiedClusters(bits, np.concatenate([self.order, order]))
 
-    def take(self, kept: NDArray[np.bool_]) -> "Meeting":
-        """Return the meeting of some clusters."""
+    def keep(self, kept: NDArray[np.bool_]) -> "SatisfiedClusters":
+        """Return the relation of some clusters; bytes without any are dropped."""
         order = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[self.order]
         used = (order.reshape(-1, BITS) >= 0).any(axis=1)
-        return Meeting(self.bits[used], order.reshape(-1, BITS)[used].ravel())
+        return SatisfiedClusters(self.bits[used], order.reshape(-1, BITS)[used].ravel())
 
     def rewards(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what :func:`rewards` returns for the multipliers, shape (clusters,)."""
+        """Return the sum of the multipliers that each candidate is rewarded with, shape (m,)."""
         each = np.append(values, 0.0)[self.order]
         return _look_up(self.bits, each.reshape(-1, BITS) @ SUBSETS)
 
-    def met(self, candidates: NDArray[np.int64] | slice) -> NDArray[np.bool_]:
-        """Return which of some candidates satisfy each cluster, shape (clusters, candidates)."""
+    def columns_of(self, candidates: NDArray[np.int64] | slice) -> NDArray[np.bool_]:
+        """Return whether some candidates satisfy each cluster, shape (clusters, candidates)."""
         held = np.unpackbits(self.bits[:, candidates], axis=0, bitorder="little")
         of_clusters = np.argsort(self.order, kind="stable")[(self.order < 0).sum() :]
         return held[of_clusters].astype(np.bool_)
@@ -255,7 +257,7 @@ def _bytes(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 @kernel
-def _meet(
+def _satisfied_bits(
     child: NDArray[np.int64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],

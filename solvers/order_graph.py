@@ -27,7 +27,6 @@ from .patterns import (
     OrderGraph,
     Patterns,
     coupling,
-    losses_of,
     partition,
     patterns_of,
     price,
@@ -89,11 +88,11 @@ class _Sweeps:
 
     @property
     def gap(self) -> float:
-        """How far the incumbent lies below the Lagrangian bound."""
-        known = self.control.incumbent
-        if known is None:
+        """Difference of the Lagrangian bound and the incumbent's score."""
+        incumbent = self.control.incumbent
+        if incumbent is None:
             return inf
-        return fsum(losses_of(self.component)[known].tolist()) - self.priced.loss
+        return fsum(self.component.losses[incumbent].tolist()) - self.priced.loss
 
     def run(self) -> Outcome:
         """Search until the gap is at most the absolute gap."""
@@ -125,12 +124,12 @@ class _Sweeps:
         """
         threshold = self.control.options.first_share * goal
         while True:
-            is_done, chosen = self._sweep(patterns, threshold)
-            if chosen is not None:
-                self.control.improve(chosen)
+            is_done, selection = self._sweep(patterns, threshold)
+            if selection is not None:
+                self.control.improve(selection)
             elif is_done:
                 self._prove(threshold)
-            if not is_done or chosen is not None or threshold >= goal:
+            if not is_done or selection is not None or threshold >= goal:
                 return is_done
             threshold = min(threshold + min(threshold, 0.25 * goal), goal)
 
@@ -211,15 +210,15 @@ class _Sweeps:
         following = (1 << self.component.n_variables) - 1
         if state == search.FREE:
             return None
-        chosen = np.full(self.component.n_variables, -1, np.int64)
+        selection = np.full(self.component.n_variables, -1, np.int64)
         while state != search.FREE:
             placed = table.placed[state]
             cost = float(table.cost[state])
             search.place_at_once(graph, patterns, scratch, placed, cost, float(table.costs[0]))
             new = following & ~int(placed)
-            for v in range(len(chosen)):
+            for v in range(len(selection)):
                 if new >> v & 1:
-                    chosen[v] = scratch.best[v]
+                    selection[v] = scratch.best[v]
             state = int(table.before[state])
             following = int(placed)
-        return np.sort(listed[chosen])  # the candidates stand in the order of our variables
+        return np.sort(listed[selection])  # the candidates stand in the order of our variables

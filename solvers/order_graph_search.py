@@ -217,42 +217,53 @@ def place_at_once(
     everything = ~NOTHING >> np.uint64(65 - len(graph.first))
     while True:
         # prune by the patterns
-        rest = everything & ~placed
-        bound = cost + estimate(patterns, rest)
-        if bound >= threshold or rest == NOTHING:
+        remaining = everything & ~placed
+        bound = cost + estimate(patterns, remaining)
+        if bound >= threshold or remaining == NOTHING:
             return placed, cost, NOTHING
         # find each variable's best candidate, and the parents of better ones outside of S
         at_once = NOTHING
         for k in range(len(patterns.starts)):
-            part = rest & patterns.groups[k]
-            limit = threshold - bound + estimate_group(patterns, k, rest)
+            part = remaining & patterns.groups[k]
+            limit = threshold - bound + estimate_group(patterns, k, remaining)
             while part:
                 v = lowest(part)
                 bit = ONE << np.uint64(v)
                 part ^= bit
-                best = -1
-                reach = bit
-                for c in range(graph.first[v], graph.first[v + 1]):
-                    missing = graph.parents[c] & rest
-                    if graph.reduced[c] < limit:
-                        reach |= missing
-                        best = c if missing == NOTHING else best
-                    if missing == NOTHING:
-                        break
-                scratch.best[v] = best
-                scratch.reach[v] = reach
-                if reach == bit:
-                    if best < 0:
+                find_best(graph, scratch, v, remaining, limit)
+                if scratch.reach[v] == bit:
+                    if scratch.best[v] < 0:
                         return placed, cost, NOTHING
                     at_once |= bit
         # place the variables without better candidates, and begin again
         if at_once == NOTHING:
-            return placed, cost, smallest_source(rest, scratch.reach)
+            return placed, cost, smallest_source(remaining, scratch.reach)
         while at_once:
             v = lowest(at_once)
             at_once &= at_once - ONE
             cost += charged(graph, v, scratch.best[v], placed, np.inf)
             placed |= ONE << np.uint64(v)
+
+
+@in_place_kernel
+def find_best(
+    graph: OrderGraph, scratch: Scratch, v: int, remaining: np.uint64, limit: float
+) -> None:
+    """Find a variable's best candidate that all its parents precede, below a limit, in place.
+
+    Its reach is itself and the parents of better candidates that are not placed.
+    """
+    scratch.best[v] = -1
+    reach = ONE << np.uint64(v)
+    for c in range(graph.first[v], graph.first[v + 1]):
+        missing = graph.parents[c] & remaining
+        if graph.reduced[c] < limit:
+            reach |= missing
+            if missing == NOTHING:
+                scratch.best[v] = c
+        if missing == NOTHING:
+            break
+    scratch.reach[v] = reach
 
 
 @in_place_kernel
@@ -262,16 +273,18 @@ def smallest_source(members: np.uint64, reach: NDArray[np.uint64]) -> np.uint64:
     Of the sets of a vertex with all its ancestors the smallest is strongly connected: an ancestor's
     set is contained in it.
     """
+    # the transitive closure (Warshall)
     left = members
     while left:
         k = lowest(left)
         left &= left - ONE
-        others = members
-        while others:
-            v = lowest(others)
-            others &= others - ONE
+        unvisited = members
+        while unvisited:
+            v = lowest(unvisited)
+            unvisited &= unvisited - ONE
             if reach[v] >> np.uint64(k) & ONE:
                 reach[v] |= reach[k]
+    # the smallest set of ancestors
     source = members
     left = members
     while left:
@@ -285,16 +298,18 @@ def smallest_source(members: np.uint64, reach: NDArray[np.uint64]) -> np.uint64:
 @in_place_kernel
 def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
     """Enter a state, or the cheaper path to it."""
+    # look for it by linear probing
     mask = np.uint64(len(table.slots) - 1)
     slot = mixed(placed) & mask
     while table.slots[slot] != FREE:
-        found = table.slots[slot]
-        if table.placed[found] == placed:
-            if cost < table.cost[found]:
-                table.cost[found] = cost
-                table.before[found] = before
+        state = table.slots[slot]
+        if table.placed[state] == placed:
+            if cost < table.cost[state]:
+                table.cost[state] = cost
+                table.before[state] = before
             return
         slot = (slot + np.uint64(1)) & mask
+    # it is new: append it, to the list of its size as well
     count = table.at[COUNT]
     table.at[COUNT] = count + 1
     table.slots[slot] = count

@@ -22,7 +22,7 @@ from exactlearn.graphs.dag import topological_order
 from . import dynamic
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
-from .decoding import LEAST
+from .decoding import MIN_GAIN
 from .iterated_local_search import TEMPERATURE, OrderSearch
 from .root import ROOT_LIMITS, RoundLimits, solve_root
 
@@ -76,11 +76,11 @@ def heuristic_selection(
     """
     if component.n_variables == 1:
         return component.first[:-1]
-    found: NDArray[np.int64] | None
+    selection: NDArray[np.int64] | None
     if dynamic.is_instant(component):
-        found = dynamic.best_selection(component)
-        assert found is not None, "the component has a selection"
-        return found
+        selection = dynamic.best_selection(component)
+        assert selection is not None, "the component has a selection"
+        return selection
     search = OrderSearch(component, np.random.default_rng(seed))
     perturbations *= component.n_variables
     if position is not None:
@@ -119,18 +119,18 @@ class Walk:
             self.begin(self.search.rng.permutation(len(self.order)))
         state = self.search.search(self.order, budget, UNBOUNDED, control, self.temperature)
         self.order = state.order
-        if state.chosen.min() < 0:
+        if state.selection.min() < 0:
             return None
-        score = self.search.component.total(state.chosen)
-        self.stalled = 0 if score > self.score + LEAST else self.stalled + 1
+        score = self.search.component.total(state.selection)
+        self.stalled = 0 if score > self.score + MIN_GAIN else self.stalled + 1
         self.score = max(score, self.score)
-        return state.chosen
+        return state.selection
 
 
 def rounds(
     component: Component, start: Selection | None, control: ComponentControl
 ) -> Iterator[list[Selection | None]]:
-    """Yield what all walks have found after each round until the budget is used up.
+    """Yield the best selections of all walks after each round, until the budget is used up.
 
     One of the threads is left for the bound; what is found does not depend on their number.
 
@@ -146,7 +146,7 @@ def rounds(
     options = control.options
     budget = max(options.least_order_budget, options.order_budget * component.n_candidates)
     budget = UNBOUNDED if _uses_time(control) else budget
-    share = min(ROUND, budget // WALKS)
+    round_budget = min(ROUND, budget // WALKS)
     seeds = np.random.SeedSequence(options.seed).spawn(WALKS)
     walks = [Walk(component, s, TEMPERATURE * (k % 2)) for k, s in enumerate(seeds)]
     walks[-1].begin(walks[-1].search.greedy_order(np.zeros(component.n_candidates)))
@@ -156,9 +156,9 @@ def rounds(
     aside = control.aside()
     try:
         while True:
-            running = [pool.submit(walk.go_on, share, aside) for walk in walks]
+            running = [pool.submit(walk.go_on, round_budget, aside) for walk in walks]
             yield [future.result() for future in running]
-            budget -= share * WALKS
+            budget -= round_budget * WALKS
             is_best = control.score + options.absolute_gap >= component.relaxation
             if is_best or budget <= 0 or not control.goes_on():
                 return
@@ -167,9 +167,9 @@ def rounds(
         pool.shutdown(cancel_futures=True)
 
 
-def order_of(component: Component, chosen: Selection) -> NDArray[np.int64]:
+def order_of(component: Component, selection: Selection) -> NDArray[np.int64]:
     """Return an order that an acyclic selection fits."""
-    members = [component.members[slice(*component.member_first[c : c + 2])] for c in chosen]
+    members = [component.members[slice(*component.member_first[c : c + 2])] for c in selection]
     return np.array(topological_order([tuple(map(int, parents)) for parents in members]))
 
 
@@ -197,9 +197,9 @@ def solve_component(
         limits=limits,
     )
     try:
-        for found in rounds(component, incumbent, control):
-            for chosen in found:
-                control.improve(chosen)
+        for selections in rounds(component, incumbent, control):
+            for selection in selections:
+                control.improve(selection)
             control.prove(min(bounds))
             if _uses_time(control) and control.is_proven:
                 break

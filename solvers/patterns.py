@@ -45,7 +45,7 @@ ONE = np.uint64(1)
 
 
 class OrderGraph(NamedTuple):
-    """What the kernels know of a component, after candidates that cost too much were dropped.
+    """The candidates and rows of a component as kernels take them, without too costly ones.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class OrderGraph(NamedTuple):
         Each candidate's parents as a bit set, and its reduced cost, shape (m,).
     members, counts, values
         Rows: members as bit sets, number k and multiplier, shape (rows,).
-    own_first, own
+    row_first, rows
         Rows whose sets contain each variable, shapes (n + 1,) and (total,).
     few
-        Which of its variable's own rows a candidate has fewer than k parents in, shape (m, words).
+        Which of its variable's rows a candidate has fewer than k parents in, shape (m, words).
     """
 
     first: NDArray[np.int64]
@@ -67,8 +67,8 @@ class OrderGraph(NamedTuple):
     members: NDArray[np.uint64]
     counts: NDArray[np.int64]
     values: NDArray[np.float64]
-    own_first: NDArray[np.int64]
-    own: NDArray[np.int64]
+    row_first: NDArray[np.int64]
+    rows: NDArray[np.int64]
     few: NDArray[np.uint64]
 
 
@@ -91,20 +91,15 @@ class Priced:
     slack: float
 
 
-def losses_of(component: Component) -> NDArray[np.float64]:
-    """Return the score each candidate loses against its variable's best one, shape (m,)."""
-    return component.scores[component.first[component.child]] - component.scores
-
-
 def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
     met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
-    adjusted = losses_of(component) - met
-    least = np.minimum.reduceat(adjusted, component.first[:-1])
+    adjusted = component.losses - met
+    lowest_adjusted = np.minimum.reduceat(adjusted, component.first[:-1])
     # a path adds up a reduced cost for each variable, and the multipliers charged
-    slack = 2.0 * multipliers.slack(least)
-    loss = fsum([*least.tolist(), multipliers.total])
-    return Priced(loss, adjusted - least[component.child], slack)
+    slack = 2.0 * multipliers.slack(lowest_adjusted)
+    loss = fsum([*lowest_adjusted.tolist(), multipliers.total])
+    return Priced(loss, adjusted - lowest_adjusted[component.child], slack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +153,12 @@ class Numbered:
         members = self.members
         first = offsets(np.bincount(self.child[keep], minlength=n))
         inside = ((members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE).astype(np.bool_)
-        own_first = offsets(inside.sum(axis=1))
-        width = 8 * max(1, -(-int(np.diff(own_first).max(initial=0)) // WORD))
+        row_first = offsets(inside.sum(axis=1))
+        width = 8 * max(1, -(-int(np.diff(row_first).max(initial=0)) // WORD))
         few = np.zeros((len(keep), width), np.uint8)
         for v in range(n):
             begin, end = first[v : v + 2]
+            # parents that each candidate shares with each row of its variable
             shared = np.bitwise_count(parents[begin:end, None] & members[inside[v]])
             bits = np.packbits(shared < counts[inside[v]], axis=1, bitorder="little")
             few[begin:end, : bits.shape[1]] = bits
@@ -173,8 +169,8 @@ class Numbered:
             members=members,
             counts=counts,
             values=self.multipliers.values,
-            own_first=own_first,
-            own=np.nonzero(inside)[1].astype(np.int64),
+            row_first=row_first,
+            rows=np.nonzero(inside)[1].astype(np.int64),
             few=few.view("<u8").astype(np.uint64),
         )
 
@@ -206,7 +202,7 @@ PATIENCE = 0.1
 
 
 def coupling(rows: Multipliers) -> NDArray[np.float64]:
-    """Return how strongly the rows' multipliers tie each two variables, shape (n, n)."""
+    """Return the strength of the ties of each two variables by multipliers, shape (n, n)."""
     inside = rows.clusters.astype(np.float64)
     weights = rows.values / np.maximum(inside.sum(axis=1) - 1.0, 1.0)
     tie: NDArray[np.float64] = (inside * weights[:, None]).T @ inside
@@ -295,6 +291,7 @@ def patterns_of(
     starts = offsets(1 << sizes)
     values = np.zeros(starts[-1])
     aside = control.aside()
+    # a thread for each table, as long as the control goes on
     with ThreadPoolExecutor(n_threads(threads)) as pool:
         filled = [
             pool.submit(_fill, values[a:b], numbered, reduced, keep, int(shift), int(size), aside)
@@ -323,6 +320,8 @@ def _fill(
     size: int,
     control: SearchControl,
 ) -> None:
+    """Compute the table of one group, block by block, in place."""
+    # the group's candidates by reduced cost, without those that a cheaper one dominates
     group = np.uint64(len(table) - 1) << np.uint64(shift)
     member = (numbered.child >= shift) & (numbered.child < shift + size)
     ours = np.flatnonzero(keep & member)
@@ -355,28 +354,29 @@ def fill_patterns(
     for subset in range(max(start, 1), stop):
         last = np.uint64(subset) << np.uint64(shift)
         placed = group & ~last
+        # the first variable to be placed of the subset, with its cheapest candidate
         best = np.inf
         left = last
         while left:
             v = lowest(left)
             left &= left - np.uint64(1)
-            rest = table[subset ^ (1 << (v - shift))]
+            cost = table[subset ^ (1 << (v - shift))]
             for c in range(graph.first[v], graph.first[v + 1]):
-                if rest + graph.reduced[c] >= best:
+                if cost + graph.reduced[c] >= best:
                     break
                 if graph.parents[c] & last == np.uint64(0):
-                    best = min(best, rest + charged(graph, v, c, placed, best - rest))
+                    best = min(best, cost + charged(graph, v, c, placed, best - cost))
         table[subset] = best
 
 
 @in_place_kernel
 def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float) -> float:
-    """Return what a candidate costs after some variables, or something that is ``enough``."""
+    """Return the cost of a candidate after some variables, or a lower bound of ``enough``."""
     cost: float = graph.reduced[c]
     for word in range(graph.few.shape[1]):
         bits = graph.few[c, word]
         while bits and cost < enough:
-            r = graph.own[graph.own_first[v] + (word << 6) + lowest(bits)]
+            r = graph.rows[graph.row_first[v] + (word << 6) + lowest(bits)]
             bits &= bits - ONE
             if size_of(graph.members[r] & placed) >= graph.counts[r]:
                 cost += graph.values[r]
@@ -384,17 +384,17 @@ def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float)
 
 
 @in_place_kernel
-def estimate(patterns: Patterns, rest: np.uint64) -> float:
+def estimate(patterns: Patterns, remaining: np.uint64) -> float:
     """Return the least cost of placing the variables that are left."""
     total = 0.0
     for k in range(len(patterns.starts)):
-        total += estimate_group(patterns, k, rest)
+        total += estimate_group(patterns, k, remaining)
     return total
 
 
 @in_place_kernel
-def estimate_group(patterns: Patterns, k: int, rest: np.uint64) -> float:
+def estimate_group(patterns: Patterns, k: int, remaining: np.uint64) -> float:
     """Return the least cost of placing those of one group that are left."""
-    subset = (rest & patterns.groups[k]) >> patterns.shifts[k]
+    subset = (remaining & patterns.groups[k]) >> patterns.shifts[k]
     value: float = patterns.values[patterns.starts[k] + np.int64(subset)]
     return value

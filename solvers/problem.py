@@ -8,6 +8,7 @@ for the Bayesian network structure learning problem").
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from math import fsum
 from typing import Any
 
@@ -49,6 +50,11 @@ def _as_tables(value: Any, name: str) -> list[Any]:
             expected = "a mapping of parent sets to scores for each variable"
             raise refusal(name, expected, table, "pass [{(): -2.0, (1,): -1.0}, {(): -3.0}], say")
     return tables
+
+
+def _sorted_parents(parents: Iterable[int], names: Sequence[str]) -> tuple[int, ...]:
+    """Return a parent set as increasing indices."""
+    return tuple(sorted(set(parent_set(parents, "candidates", names))))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -182,14 +188,15 @@ class Problem(
         n = self.n_variables
         m = self.n_candidates
         ruled_out = self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
-        owner = np.repeat(np.arange(m), np.diff(self.member_first))
+        # the arcs of all candidates, against those ruled out and those required
+        owner = owners(self.member_first)
         arcs = self.members.astype(np.int64) * n + self.child[owner]
         forbidden = np.array([p * n + c for p, c in ruled_out], np.int64)
         required = np.array([p * n + c for p, c in self.required], np.int64)
         broken = np.bincount(owner[np.isin(arcs, forbidden)], minlength=m) > 0
         kept = np.bincount(owner[np.isin(arcs, required)], minlength=m)
-        wanted = np.bincount(required % max(n, 1), minlength=n)
-        allowed: NDArray[np.bool_] = ~broken & (kept == wanted[self.child])
+        n_required = np.bincount(required % max(n, 1), minlength=n)
+        allowed: NDArray[np.bool_] = ~broken & (kept == n_required[self.child])
         for c in self.constraints:
             if isinstance(c, MaxParents):
                 allowed &= (self.child != c.variable) | (np.diff(self.member_first) <= c.most)
@@ -265,7 +272,7 @@ class Problem(
         for child, members in enumerate(parents):
             is_parent[child, list(members)] = True
         sizes = np.diff(self.member_first)
-        row = np.repeat(np.arange(m), sizes)
+        row = owners(self.member_first)
         inside = np.bincount(row, is_parent[self.child[row], self.members], m)
         is_same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[self.child])
         admissible = is_same & self.allowed
@@ -287,7 +294,7 @@ class Problem(
         return tuple(c for c in self.constraints if not c.is_local)
 
     def violations(self, parents: Sequence[Sequence[int]]) -> list[str]:
-        """Return which constraints a network violates, each in words.
+        """Return the constraints that a network violates, each in words.
 
         Examples
         --------
@@ -346,20 +353,20 @@ class Problem(
         >>> Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}]).n_candidates
         3
         """
-        families = [
-            [tuple(sorted(set(parent_set(parents, "candidates", names)))) for parents in table]
-            for table in candidates
-        ]
-        for name, own in zip(names, families, strict=False):
-            if len(set(own)) < len(own):
+        families: list[tuple[int, ...]] = []
+        scores: list[float] = []
+        for name, table in zip(names, candidates, strict=False):
+            sets = [_sorted_parents(parents, names) for parents in table]
+            if len(set(sets)) < len(sets):
                 raise OptionError(f"variable {name!r} has a parent set twice; keep one of the two")
-        sets = [parents for own in families for parents in own]
+            families += sets
+            scores += table.values()
         return cls(
             names=tuple(names),
-            first=offsets([len(table) for table in candidates]),
-            scores=np.array([s for table in candidates for s in table.values()], np.float64),
-            member_first=offsets([len(parents) for parents in sets]),
-            members=np.array([p for parents in sets for p in parents], np.int32),
+            first=offsets(list(map(len, candidates))),
+            scores=np.array(scores, np.float64),
+            member_first=offsets(list(map(len, families))),
+            members=np.fromiter(chain.from_iterable(families), np.int32),
             required=frozenset(required),
             forbidden=frozenset(forbidden),
             constraints=tuple(constraints),
@@ -398,7 +405,7 @@ class Problem(
         placed = np.zeros(self.n_variables, np.bool_)
         order = [np.zeros(0, np.int64)]
         sizes = np.diff(self.member_first)
-        owner = np.repeat(np.arange(self.n_candidates), sizes)
+        owner = owners(self.member_first)
         while not placed.all():
             inside = np.bincount(owner, weights=placed[self.members], minlength=self.n_candidates)
             ready = allowed & (inside == sizes)
@@ -422,7 +429,9 @@ class Problem(
         >>> problem.conflict_message().split(",")[0]
         'required arcs: the parents hold the directed cycle a -> b -> a'
         """
-        required = [[p for p, c in self.required if c == v] for v in range(self.n_variables)]
+        required: list[list[int]] = [[] for _ in self.names]
+        for parent, child in self.required:
+            required[child].append(parent)
         try:
             topological_order(required, self.names)
         except OptionError as error:
@@ -465,11 +474,11 @@ class Problem(
         """
         arcs: dict[str, list[Arc]] = {"required": [], "forbidden": []}
         constraints: list[Constraint] = []
-        for kind, found in requirements:
-            if isinstance(found, tuple):
-                arcs[kind].append(found)
+        for kind, subject in requirements:
+            if isinstance(subject, tuple):
+                arcs[kind].append(subject)
             else:
-                constraints.append(found)
+                constraints.append(subject)
         return replace(
             self,
             required=frozenset(arcs["required"]),
@@ -486,12 +495,14 @@ class Problem(
         >>> problem.describe_conflict([("required", (1, 0))]).split(";")[0]
         'no network satisfies these constraints together: required b -> a'
         """
-        listed = ", ".join(
-            f"{kind} {self.names[found[0]]} -> {self.names[found[1]]}"
-            if isinstance(found, tuple)
-            else found.describe(self.names)
-            for kind, found in requirements
-        )
+        described = []
+        for kind, subject in requirements:
+            if isinstance(subject, tuple):
+                parent, child = subject
+                described.append(f"{kind} {self.names[parent]} -> {self.names[child]}")
+            else:
+                described.append(subject.describe(self.names))
+        listed = ", ".join(described)
         return (
             f"no network satisfies these constraints together: {listed}; drop one of them, or "
             "allow more parents per variable"
@@ -503,6 +514,7 @@ class Problem(
         return self.placing_order() is not None
 
     def _validate(self) -> None:
+        """Refuse arrays that do not fit each other, scores, arcs or constraints that cannot be."""
         n = self.n_variables
         m = self.n_candidates
         if len(set(self.names)) != n:
@@ -515,13 +527,20 @@ class Problem(
         )
         if not shapes_fit:
             raise OptionError(f"the candidate arrays of the problem do not fit each other; {_HOW}")
+        self._validate_scores()
+        self._validate_arcs()
+        for constraint in self.constraints:
+            validate(constraint, n)
+
+    def _validate_scores(self) -> None:
+        """Refuse scores that are not finite, or whose sums may not be."""
         if not np.isfinite(self.scores).all():
             c = int(np.flatnonzero(~np.isfinite(self.scores))[0])
             raise OptionError(
                 f"candidate {c} of variable {self.names[self.child[c]]!r} has the score "
                 f"{self.scores[c]}; scores must be finite: leave the candidate out instead"
             )
-        sizes = np.zeros(n)
+        sizes = np.zeros(self.n_variables)
         np.maximum.at(sizes, self.child, np.abs(self.scores))
         if (sizes / LARGEST_TOTAL).sum() > 1.0:
             v = int(np.argmax(sizes))
@@ -530,6 +549,10 @@ class Problem(
                 f"all variables of more than {LARGEST_TOTAL:g} may overflow: divide all scores by "
                 "a number, or leave out the candidates that are to be impossible"
             )
+
+    def _validate_arcs(self) -> None:
+        """Refuse parents, and arcs of constraints, that are no other variables of the problem."""
+        n = self.n_variables
         if len(self.members) and (self.members.min() < 0 or self.members.max() >= n):
             raise OptionError("a parent is not a variable of the problem")
         owner = np.repeat(self.child, np.diff(self.member_first))
@@ -539,13 +562,16 @@ class Problem(
         for parent, child in self.required | self.forbidden:
             if not (0 <= parent < n and 0 <= child < n) or parent == child:
                 raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")
-        for constraint in self.constraints:
-            validate(constraint, n)
 
 
 def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of several stretches of those lengths begins, and where the last ends."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def owners(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of the stretch that each item of a concatenation is in, shape (items,)."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 register(

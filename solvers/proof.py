@@ -91,7 +91,7 @@ class Piece:
         self.offset = sum(best) // DENOMINATOR
         self.planes = CuttingPlanes(
             self.problem,
-            chosen=self._rows(network),
+            selection=self._rows(network),
             clusters=self._counted(clusters),
             control=control,
         )
@@ -162,7 +162,7 @@ class Piece:
         return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
 
     def held(self, lists: Problem) -> NDArray[np.bool_]:
-        """Return which candidates are in the lists, shape (m,)."""
+        """Return whether each candidate is in the lists, shape (m,)."""
         held: list[bool] = []
         for v, candidates in self.lists.items():
             parent_sets = {p for _, p in lists[v]}

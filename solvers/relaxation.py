@@ -31,7 +31,7 @@ from exactlearn.errors import SolverError
 
 from .clusters import Counted
 from .components import Candidates, families_of
-from .multipliers import Meeting, Multipliers
+from .multipliers import Multipliers, SatisfiedClusters
 from .problem import offsets
 
 Starts = NDArray[np.int64]
@@ -117,9 +117,9 @@ class LinearProgram:
             highs.clearSolver()  # the basis may be what it stumbles over
             if self._ended_early(control):
                 return None
-        found = highs.getModelStatus()
-        if found != status.kOptimal:
-            message = highs.modelStatusToString(found)
+        outcome = highs.getModelStatus()
+        if outcome != status.kOptimal:
+            message = highs.modelStatusToString(outcome)
             raise SolverError(f"the linear relaxation was not solved; its solver says {message!r}")
         solution = highs.getSolution()
         values = np.array(solution.col_value)
@@ -231,7 +231,7 @@ class Relaxation:
         n = self.families.n_variables
         m = len(self.families.scores)
         self.pool = Counted.none(n)
-        self._meeting = Meeting.of(self.families, self.pool.clusters, self.pool.counts)
+        self._satisfied = SatisfiedClusters.of(self.families, self.pool.clusters, self.pool.counts)
         self.allowed = np.ones(m, np.bool_)
         self._forms = np.zeros(0, np.bool_)
         self._candidates = np.zeros(0, np.int64)
@@ -247,19 +247,19 @@ class Relaxation:
         if clusters is not None:
             self.add(clusters)
 
-    def add(self, found: Counted) -> None:
+    def add(self, cuts: Counted) -> None:
         """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""
-        new = Meeting.of(self.families, found.clusters, found.counts)
-        inside = found.clusters[:, self.families.child[self._candidates]]
-        uses, forms = cluster_rows(inside, new.met(self._candidates))
-        entries = np.hstack([found.clusters & ~forms[:, None], uses])
-        lower = np.where(forms, -np.inf, found.counts)
-        upper = np.where(forms, found.clusters.sum(axis=1) - found.counts, np.inf)
+        new = SatisfiedClusters.of(self.families, cuts.clusters, cuts.counts)
+        inside = cuts.clusters[:, self.families.child[self._candidates]]
+        uses, forms = cluster_rows(inside, new.columns_of(self._candidates))
+        entries = np.hstack([cuts.clusters & ~forms[:, None], uses])
+        lower = np.where(forms, -np.inf, cuts.counts)
+        upper = np.where(forms, cuts.clusters.sum(axis=1) - cuts.counts, np.inf)
         self._lp.add_rows(lower, upper, *_listed(entries))
-        self._meeting = self._meeting.joined(new, len(self.pool))
+        self._satisfied = self._satisfied.append(new, len(self.pool))
         self.pool = Counted(
-            np.concatenate([self.pool.clusters, found.clusters]),
-            np.concatenate([self.pool.counts, found.counts]),
+            np.concatenate([self.pool.clusters, cuts.clusters]),
+            np.concatenate([self.pool.counts, cuts.counts]),
         )
         self._forms = np.concatenate([self._forms, forms])
 
@@ -267,8 +267,9 @@ class Relaxation:
         """Drop the rows of all clusters but those where ``kept``, shape (clusters,), is true."""
         if not kept.all():
             self._lp.delete_rows(self.families.n_variables + np.flatnonzero(~kept))
-            self.pool, self._forms = self.pool.take(kept), self._forms[kept]
-            self._meeting = self._meeting.take(kept)
+            self.pool = self.pool.take(kept)
+            self._forms = self._forms[kept]
+            self._satisfied = self._satisfied.keep(kept)
 
     def allow(self, allowed: NDArray[np.bool_]) -> None:
         """Bar all candidates but those where ``allowed``, shape (m,), is true."""
@@ -284,7 +285,7 @@ class Relaxation:
         """
         f = self.families
         while (relaxed := self._solve_columns(control)) is not None:
-            rewards = self._meeting.rewards(relaxed.multipliers.values)
+            rewards = self._satisfied.rewards(relaxed.multipliers.values)
             adjusted = np.where(self.allowed, f.scores + rewards, -np.inf)
             price = relaxed.variable_duals[f.child] + TOLERANCE
             worth = np.where(self._is_column | (adjusted <= price), -np.inf, adjusted)
@@ -324,10 +325,10 @@ class Relaxation:
         """Make candidates columns."""
         f = self.families
         inside = self.pool.clusters[:, f.child[candidates]]
-        few = self._meeting.met(candidates)
+        few = self._satisfied.columns_of(candidates)
         uses, _ = cluster_rows(inside, few, self._forms)
-        own = f.child[candidates][:, None] == np.arange(f.n_variables)
-        self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([own, uses.T])))
+        is_child = f.child[candidates][:, None] == np.arange(f.n_variables)
+        self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([is_child, uses.T])))
         self._candidates = np.concatenate([self._candidates, candidates])
         self._is_column[candidates] = True
         self._grown = True
@@ -342,10 +343,10 @@ def _listed(entries: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.i
 def cluster_rows(
     inside: NDArray[np.bool_], few: NDArray[np.bool_], forms: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which candidates the rows of clusters hold, and their forms; the shorter if not given.
+    """Return the candidates in the rows of clusters, and the rows' forms; the shorter by default.
 
-    True: those with k parents or more inside, at most ``|C| - k`` of them. False: those with
-    fewer, at least k. The count k is mostly 1.
+    The form True holds those with k parents or more inside, at most ``|C| - k`` of them; the form
+    False those with fewer, at least k. The count k is mostly 1.
 
     Parameters
     ----------
@@ -367,21 +368,21 @@ def cluster_rows(
 
 @kernel
 def best_candidates(
-    first: NDArray[np.int64], values: NDArray[np.float64], most: int
+    first: NDArray[np.int64], values: NDArray[np.float64], limit: int
 ) -> NDArray[np.int64]:
-    """Return the candidates of highest value of each variable, at most ``most`` of each."""
+    """Return the candidates of highest value of each variable, at most ``limit`` of each."""
     n = len(first) - 1
-    best = np.empty(n * most, np.int64)
+    best = np.empty(n * limit, np.int64)
     count = 0
     for i in range(n):
         begin = count
         for c in range(first[i], first[i + 1]):
             at = count
             while at > begin and values[best[at - 1]] < values[c]:
-                if at - begin < most:
+                if at - begin < limit:
                     best[at] = best[at - 1]
                 at -= 1
-            if at - begin < most:
+            if at - begin < limit:
                 best[at] = c
-                count = min(count + 1, begin + most)
+                count = min(count + 1, begin + limit)
     return best[:count]

@@ -1,4 +1,4 @@
-"""What a solver answers, and how the answer is checked."""
+"""The result of a search for the best selection, which checks itself against the problem."""
 
 from dataclasses import dataclass
 from math import fsum, inf
@@ -137,6 +137,20 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
                 f"'optimal' was claimed, but the score {self.score!r} is further below its bound "
                 f"{self.bound!r} than the gap of {self.gap_limit:g} nats that was asked for"
             )
+
+
+def infeasible_result(solver: str, message: str, seconds: float = 0.0, nodes: int = 0) -> Result:
+    """Return the result that no selection exists, for the reason that the message names."""
+    return Result(
+        parents=None,
+        score=-inf,
+        bound=-inf,
+        status="infeasible",
+        solver=solver,
+        seconds=seconds,
+        nodes=nodes,
+        message=message,
+    )
 
 
 def _check_acyclic(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> None:

@@ -48,7 +48,7 @@ TINY = 1e-9
 
 
 class RoundLimits(NamedTuple):
-    """How long rounds of cutting planes go on.
+    """The limits of the rounds of cutting planes.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ ROOT_LIMITS = RoundLimits()
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """What the relaxation says of a component.
+    """The bound, multipliers and reduced costs that the relaxation of a component gives.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Root:
     rounds: int
 
     def may_reach(self, score: float) -> NDArray[np.bool_]:
-        """Return which candidates may be in a selection of such a score, shape (m,)."""
+        """Return whether each candidate may be in a selection of such a score, shape (m,)."""
         return self.reach >= score
 
 
@@ -134,20 +134,20 @@ def cluster_multipliers(
     """
     if not problem.is_feasible:
         return Multipliers.none(problem.n_variables)
-    found = [Multipliers.none(problem.n_variables)]
+    parts = [Multipliers.none(problem.n_variables)]
     components = split(problem)
     bound = sum(component.relaxation for component in components)
     for component in components:
         if component.n_variables == 1:
             continue
-        others = bound - component.relaxation
-        root = solve_root(component, enough=enough - others, control=control)
-        bound = others + root.bound
-        found.append(root.multipliers.widened(component.variables, problem.n_variables))
+        bound_elsewhere = bound - component.relaxation
+        root = solve_root(component, enough=enough - bound_elsewhere, control=control)
+        bound = bound_elsewhere + root.bound
+        parts.append(root.multipliers.widened(component.variables, problem.n_variables))
     return Multipliers(
-        np.concatenate([own.clusters for own in found]),
-        np.concatenate([own.values for own in found]),
-        np.concatenate([own.counts for own in found]),
+        np.concatenate([part.clusters for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.counts for part in parts]),
     )
 
 
@@ -184,7 +184,7 @@ class CuttingPlanes:
         component: Candidates,
         incumbent: float = -np.inf,
         *,
-        chosen: NDArray[np.int64] | None = None,
+        selection: NDArray[np.int64] | None = None,
         clusters: Counted | None = None,
         control: SearchControl = UNLIMITED,
         on_bound: OnBound | None = None,
@@ -195,9 +195,9 @@ class CuttingPlanes:
         self.limits = limits
         self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
-        known = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
-        self.pool = Counted.join(*known)
-        self.relaxation = Relaxation(component, start=chosen, clusters=self.pool)
+        initial = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
+        self.pool = Counted.join(*initial)
+        self.relaxation = Relaxation(component, start=selection, clusters=self.pool)
         self.families = self.relaxation.families
         self.target = incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
@@ -233,17 +233,19 @@ class CuttingPlanes:
         self._note(relaxed)
         if self._is_stuck() or not relaxed.feasible:
             return False
-        found = self._violated(relaxed.x)
-        if len(found):
+
+        # slack clusters leave, violated ones enter
+        cuts = self._violated(relaxed.x)
+        if len(cuts):
             tight = self._tight(relaxed)
             self.pool = Counted.join(self.pool, self.relaxation.pool.take(tight))
             self.relaxation.keep(tight)
-            self.relaxation.add(found)
-            self.idle = np.concatenate([self.idle[tight], np.zeros(len(found), np.int64)])
-        return len(found) > 0
+            self.relaxation.add(cuts)
+            self.idle = np.concatenate([self.idle[tight], np.zeros(len(cuts), np.int64)])
+        return len(cuts) > 0
 
     def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
-        """Return which clusters to keep in the relaxation, shape (clusters,).
+        """Return whether each cluster is kept in the relaxation, shape (clusters,).
 
         Those of no value are dropped when the optimum fell; in rounds without progress, which might
         go round in circles, only after some rounds.
@@ -257,7 +259,8 @@ class CuttingPlanes:
     def _note(self, relaxed: Relaxed) -> None:
         """Take note of the bound of a round."""
         if relaxed.bound < self.bound:
-            self.bound, self.multipliers = relaxed.bound, relaxed.multipliers.positive()
+            self.bound = relaxed.bound
+            self.multipliers = relaxed.multipliers.positive()
             if self.on_bound is not None:
                 self.on_bound(self.bound, self.multipliers)
         self.reach = np.minimum(self.reach, relaxed.reach)
@@ -276,13 +279,13 @@ class CuttingPlanes:
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
         n = self.families.n_variables
-        most = self.limits.most_cuts
+        limit = self.limits.most_cuts
         support = Support.of(self.families, x)
         self.control.look()
-        return separate(support, n, most, self.rng, self.pool.violated(support, most))
+        return separate(support, n, limit, self.rng, self.pool.violated(support, limit))
 
     def root(self) -> Root:
-        """Return what the rounds so far have shown."""
+        """Return the bound, multipliers and reduced costs of the rounds so far."""
         return Root(
             multipliers=self.multipliers,
             bound=self.bound,
@@ -313,19 +316,19 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
     """
     options = control.options
     key = f"relaxation-{component.digest}"
-    known = options.multipliers
+    multipliers = options.multipliers
     kept = control.states.load(key)
     begun = control.seconds
-    if known is None and kept:
-        known = Multipliers(**kept)
+    if multipliers is None and kept:
+        multipliers = Multipliers(**kept)
         control.note(WENT_ON)
-        control.prove(known.bound(component))
+        control.prove(multipliers.bound(component))
 
     root = solve_root(
         component,
         control.score,
-        chosen=incumbent,
-        clusters=None if known is None else known.counted,
+        selection=incumbent,
+        clusters=None if multipliers is None else multipliers.counted,
         enough=control.score + options.absolute_gap,
         control=control,
         on_bound=lambda bound, _: control.prove(bound),

@@ -1,7 +1,6 @@
 """The one way to solve a problem: checks, pieces, incumbent, solver, check of the answer."""
 
 from collections.abc import Sequence
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from .components import split
 from .constrained import solve_constrained
 from .iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
 from .problem import Problem
-from .result import Result, Status
+from .result import Result, Status, infeasible_result
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def solve(
     try:
         problem.require_feasible()
     except InfeasibleError as error:
-        return _infeasible(solver, str(error))
+        return infeasible_result(solver, str(error))
     control = SearchControl(time_limit, on_event, checkpoint=Checkpoint(checkpoint).folder)
     relative = problem.relative
     components = split(relative)
@@ -189,7 +188,7 @@ def solve(
         _find_incumbents(strategy, start_parents)
         status = strategy.prove()
         if status == "infeasible":
-            return _infeasible(solver, "no acyclic selection exists", control.seconds)
+            return infeasible_result(solver, "no acyclic selection exists", control.seconds)
         certificate = _certificate(problem, strategy, control, scores) if certify else None
         result = _answer(strategy, status, control, time_limit, certificate)
         control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
@@ -232,7 +231,8 @@ def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
     progress = strategy.progress
     tasks = []
     position = None if start is None else np.argsort(topological_order(start))
-    for k, component in enumerate(progress.components):
+    for k, state in enumerate(progress.states):
+        component = state.component
         if strategy.method(k) == "single":
             progress.improve(k, component.first[:1].copy())
             continue
@@ -250,8 +250,8 @@ def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
     control = progress.control.part(INCUMBENT_SHARE)
     for k, search, order in tasks:
         if control.goes_on():
-            found = search.improve(order, *search_budget(search.component), control)
-            progress.improve(k, found)
+            selection = search.improve(order, *search_budget(search.component), control)
+            progress.improve(k, selection)
 
 
 def _certificate(
@@ -266,7 +266,7 @@ def _certificate(
     from . import prover  # takes long to import
 
     try:
-        found = prover.certify(
+        certificate = prover.certify(
             problem,
             progress.parents,
             scores=scores,
@@ -277,9 +277,9 @@ def _certificate(
     except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("certificate unfinished: it was given up")
         return None
-    if not found.is_within(strategy.gap):
-        progress.note(f"certificate unfinished: it proves the bound {found.bound}")
-    return found
+    if not certificate.is_within(strategy.gap):
+        progress.note(f"certificate unfinished: it proves the bound {certificate.bound}")
+    return certificate
 
 
 def _answer(
@@ -299,7 +299,7 @@ def _answer(
         status=status,
         solver="+".join(sorted(strategy.used)) or strategy.solver,
         seconds=control.seconds,
-        nodes=sum(progress.nodes),
+        nodes=progress.nodes,
         trace=tuple(progress.control.trace),
         gap_limit=strategy.gap,
         message=_message(strategy, status),
@@ -309,28 +309,16 @@ def _answer(
 
 def _message(strategy: Strategy, status: Status) -> str:
     progress = strategy.progress
-    said = []
+    remarks = []
     if status == "feasible" and progress.control.left == 0:
-        said.append("the time limit was reached")
+        remarks.append("the time limit was reached")
     if status == "interrupted":
-        said.append("interrupted")
+        remarks.append("interrupted")
     if status in ("feasible", "interrupted") and progress.parents is None:
-        said.append("nothing was found yet")
-    said += progress.notes
+        remarks.append("nothing was found yet")
+    remarks += progress.notes
     if not progress.problem.complete:
-        said.append("the answer is about the candidates: not all parent sets were scored")
+        remarks.append("the answer is about the candidates: not all parent sets were scored")
     if strategy.solver == "auto" and (strategy.used or status == "optimal"):
-        said += explanation(strategy.used)
-    return "; ".join(said)
-
-
-def _infeasible(solver: str, message: str, seconds: float = 0.0) -> Result:
-    return Result(
-        parents=None,
-        score=-inf,
-        bound=-inf,
-        status="infeasible",
-        solver=solver,
-        seconds=seconds,
-        message=message,
-    )
+        remarks += explanation(strategy.used)
+    return "; ".join(remarks)

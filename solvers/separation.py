@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
 
-from .clusters import LEAST, POSITIVE, Counted, Support, disjoint_clusters
+from .clusters import MIN_VIOLATION, POSITIVE, Counted, Support, disjoint_clusters
 from .problem import offsets
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -42,19 +42,19 @@ MOST_SEEDS = 20_000
 """Seeds looked at for each count."""
 
 
-def tails_off(values: Sequence[float], target: float, tail: int, least: float) -> bool:
+def tails_off(values: Sequence[float], target: float, tail: int, fraction: float) -> bool:
     """Return whether the last rounds lowered a value by little of what it is above its target."""
     if len(values) <= tail:
         return False
-    return values[-1 - tail] - values[-1] <= least * (values[-1] - target)
+    return values[-1 - tail] - values[-1] <= fraction * (values[-1] - target)
 
 
 def separate(
     support: Support,
     n: int,
-    most: int,
+    limit: int,
     rng: np.random.Generator,
-    found: Counted,
+    violated: Counted,
     quick: Counted | None = None,
 ) -> Counted:
     """Add violated clusters to those found: counted seeds, and where these are few all that is met.
@@ -63,25 +63,25 @@ def separate(
     ----------
     support, n
         A fractional selection of ``n`` variables.
-    most
+    limit
         Clusters that each search adds at most.
     rng
         Source of randomness.
-    found
+    violated
         Violated clusters that are known, such as those of a pool.
     quick
         What :func:`quick_clusters` returns, if that is among them.
     """
-    found = Counted.join(found, counted_clusters(support, n, most))
-    if len(found) >= FEW_CLUSTERS:
-        return found
-    return Counted.join(found, violated_clusters(support, n, most, rng, quick))
+    violated = Counted.join(violated, counted_clusters(support, n, limit))
+    if len(violated) >= FEW_CLUSTERS:
+        return violated
+    return Counted.join(violated, violated_clusters(support, n, limit, rng, quick))
 
 
 def violated_clusters(
     support: Support,
     n: int,
-    most: int,
+    limit: int,
     rng: np.random.Generator,
     quick: Counted | None = None,
 ) -> Counted:
@@ -89,22 +89,22 @@ def violated_clusters(
 
     Where the quicker searches find few, walks set out from these and from variables.
     """
-    found = quick_clusters(support, n, most, rng) if quick is None else quick
-    if len(found) >= FEW_CLUSTERS:
-        return found
+    violated = quick_clusters(support, n, limit, rng) if quick is None else quick
+    if len(violated) >= FEW_CLUSTERS:
+        return violated
     sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
     walks = walk_clusters(support, n, sources)
-    return Counted.join(found, Counted.of(walks[walks.any(axis=1)])).violated(support, most)
+    return Counted.join(violated, Counted.of(walks[walks.any(axis=1)])).violated(support, limit)
 
 
 def quick_clusters(
     support: Support,
     n: int,
-    most: int,
+    limit: int,
     rng: np.random.Generator,
 ) -> Counted:
-    """Return what the two quicker searches find, the most violated first."""
-    found = [short_circuits(support, n, most)]
+    """Return the clusters that the two quicker searches find, the most violated first."""
+    clusters = [short_circuits(support, n, limit)]
     orders = rng.permuted(np.tile(np.arange(n), (FORCED_ORDERS, 1)), axis=1)
     for threshold in (POSITIVE, *THRESHOLDS):
         listed = np.flatnonzero(support.x > threshold)
@@ -114,36 +114,36 @@ def quick_clusters(
             )
             if not len(closed):
                 break
-            found.append(closed)
-    return Counted.join(Counted.of(np.concatenate(found))).violated(support, most)
+            clusters.append(closed)
+    return Counted.join(Counted.of(np.concatenate(clusters))).violated(support, limit)
 
 
-def short_circuits(support: Support, n: int, most: int) -> NDArray[np.bool_]:
-    """Return the variables on circuits of length below one, shape (found, n).
+def short_circuits(support: Support, n: int, limit: int) -> NDArray[np.bool_]:
+    """Return the variables on circuits of length below one, shape (circuits, n).
 
     Each arc that is short enough is closed by a shortest path (Dijkstra).
     """
     from scipy.sparse import csr_array  # takes long to import
     from scipy.sparse.csgraph import dijkstra
 
-    limit = 1.0 - LEAST
+    max_length = 1.0 - MIN_VIOLATION
     arcs = support.arcs(n)
-    tails, heads = np.nonzero(arcs > LEAST)
+    tails, heads = np.nonzero(arcs > MIN_VIOLATION)
     length = np.maximum(1.0 - arcs[tails, heads], 1e-12)
     sizes = np.bincount(tails, minlength=n)
     graph = csr_array((length, heads, offsets(sizes)), shape=(n, n))
-    distance, before = dijkstra(graph, limit=limit, return_predecessors=True)
+    distance, before = dijkstra(graph, limit=max_length, return_predecessors=True)
     around = distance[heads, tails] + length
-    closing = np.flatnonzero(around < limit)[: 20 * most]
-    found = np.zeros((len(closing), n), np.bool_)
+    closing = np.flatnonzero(around < max_length)[: 20 * limit]
+    circuits = np.zeros((len(closing), n), np.bool_)
     rows = np.arange(len(closing))
     at = tails[closing]
     while len(rows):
-        found[rows, at] = True
+        circuits[rows, at] = True
         at = before[heads[closing[rows]], at].astype(np.int64)
         rows = rows[at >= 0]
         at = at[at >= 0]
-    return found
+    return circuits
 
 
 @kernel
@@ -167,15 +167,15 @@ def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArr
                     has_parent[child[s]] = True
                     has_child[members[at]] = True
         useful = has_parent & has_child
-    found = np.zeros((2 * len(sources), n), np.bool_)
+    clusters = np.zeros((2 * len(sources), n), np.bool_)
     for k in range(len(sources)):
         v = sources[k]
         if useful[v]:
-            found[2 * k, v] = True
-            _walk(support, found[2 * k], useful, v, True)
-            overwrite(found[2 * k + 1], useful)
-            _walk(support, found[2 * k + 1], useful, v, False)
-    return found
+            clusters[2 * k, v] = True
+            _walk(support, clusters[2 * k], useful, v, True)
+            overwrite(clusters[2 * k + 1], useful)
+            _walk(support, clusters[2 * k + 1], useful, v, False)
+    return clusters
 
 
 @kernel
@@ -186,44 +186,72 @@ def _walk(
 
     The cluster becomes the best one of two or more met.
     """
-    child, x, member_first, members = support
     n = len(cluster)
     # parents inside for each candidate, and value of those with any for each variable
     current = np.zeros(n, np.bool_)
-    inside = np.zeros(len(x), np.int64)
-    own = np.zeros(n)
+    inside = np.zeros(len(support.x), np.int64)
+    with_parent = np.zeros(n)
     for v in range(n):
         if cluster[v]:
-            _flip(support, current, inside, own, v)
+            _flip(support, current, inside, with_parent, v)
     size = count_true(cluster)
-    now = 1.0 - size
+    violation = 1.0 - size
     for v in range(n):
-        now += own[v] if cluster[v] else 0.0
-    best = now if size > 1 else -1.0 * n
+        violation += with_parent[v] if cluster[v] else 0.0
+    best = violation if size > 1 else -1.0 * n
     gain = np.empty(n)
     while True:
-        # what each variable's move changes in the violation
-        for v in range(n):
-            gain[v] = own[v] - 1.0 if grows else 1.0 - own[v]
-        for s in range(len(x)):
-            if current[child[s]] and inside[s] == (0 if grows else 1):
-                for at in range(member_first[s], member_first[s + 1]):
-                    if current[members[at]] != grows:
-                        gain[members[at]] += x[s] if grows else -x[s]
-        pick = -1
-        for v in range(n):
-            may_move = useful[v] and v != kept and current[v] != grows
-            if may_move and (pick < 0 or gain[v] > gain[pick] + 1e-12):
-                pick = v
+        # the variable whose move gains most
+        _gains(support, current, inside, with_parent, grows, gain)
+        pick = _best_move(gain, useful, current, kept, grows)
         if pick < 0:
             break
-        # move, and keep the best cluster met
-        now += gain[pick]
+        # move it, and keep the best cluster met
+        violation += gain[pick]
         size += 1 if grows else -1
-        _flip(support, current, inside, own, pick)
-        if size > 1 and now > best + 1e-9:
-            best = now
+        _flip(support, current, inside, with_parent, pick)
+        if size > 1 and violation > best + 1e-9:
+            best = violation
             overwrite(cluster, current)
+
+
+@in_place_kernel
+def _best_move(
+    gain: NDArray[np.float64],
+    useful: NDArray[np.bool_],
+    current: NDArray[np.bool_],
+    kept: int,
+    grows: bool,
+) -> int:
+    """Return the variable whose move gains most, the first of those that tie; -1 without any."""
+    pick = -1
+    for v in range(len(gain)):
+        may_move = useful[v] and v != kept and current[v] != grows
+        if may_move and (pick < 0 or gain[v] > gain[pick] + 1e-12):
+            pick = v
+    return pick
+
+
+@in_place_kernel
+def _gains(
+    support: Support,
+    current: NDArray[np.bool_],
+    inside: NDArray[np.int64],
+    with_parent: NDArray[np.float64],
+    grows: bool,
+    gain: NDArray[np.float64],
+) -> None:
+    """Compute how each variable's entry, or exit, changes the violation, in place."""
+    child, x, member_first, members = support
+    # the variable itself: its candidates with a parent inside, less one
+    for v in range(len(gain)):
+        gain[v] = with_parent[v] - 1.0 if grows else 1.0 - with_parent[v]
+    # candidates of members for which it is the only parent inside
+    for s in range(len(x)):
+        if current[child[s]] and inside[s] == (0 if grows else 1):
+            for at in range(member_first[s], member_first[s + 1]):
+                if current[members[at]] != grows:
+                    gain[members[at]] += x[s] if grows else -x[s]
 
 
 @in_place_kernel
@@ -231,7 +259,7 @@ def _flip(
     support: Support,
     current: NDArray[np.bool_],
     inside: NDArray[np.int64],
-    own: NDArray[np.float64],
+    with_parent: NDArray[np.float64],
     moved: int,
 ) -> None:
     """Move one variable, and keep count: parents inside, and value of candidates with any."""
@@ -244,31 +272,31 @@ def _flip(
                 had = inside[s] > 0
                 inside[s] += change
                 if had != (inside[s] > 0):
-                    own[child[s]] += change * x[s]
+                    with_parent[child[s]] += change * x[s]
                 break
 
 
-def counted_clusters(support: Support, n: int, most: int) -> Counted:
+def counted_clusters(support: Support, n: int, limit: int) -> Counted:
     """Return violated clusters with counts above one, for each count the most violated seeds."""
-    found = [Counted.none(n)]
+    clusters = [Counted.none(n)]
     for count in COUNTS:
         seeds = Counted.of(family_seeds(support, n, count, MOST_SEEDS), count)
-        found.append(Counted.join(seeds).violated(support, most))
-    return Counted.join(*found)
+        clusters.append(Counted.join(seeds).violated(support, limit))
+    return Counted.join(*clusters)
 
 
-def family_seeds(support: Support, n: int, count: int, most: int) -> NDArray[np.bool_]:
+def family_seeds(support: Support, n: int, count: int, limit: int) -> NDArray[np.bool_]:
     """Return each fractional candidate's child with each choice of so many of its parents."""
     sizes = np.diff(support.member_first)
-    is_fractional = support.x <= 1.0 - LEAST
-    found = [np.zeros((0, count + 1), np.int64)]
+    is_fractional = support.x <= 1.0 - MIN_VIOLATION
+    families = [np.zeros((0, count + 1), np.int64)]
     for size in np.unique(sizes[is_fractional & (sizes >= count)]).tolist():
         rows = np.flatnonzero(is_fractional & (sizes == size))
         picks = np.array(list(combinations(range(size), count)))
         parents = support.members[support.member_first[rows, None, None] + picks]
         child = np.broadcast_to(support.child[rows, None, None], (len(rows), len(picks), 1))
-        found.append(np.concatenate([child, parents], axis=2).reshape(-1, count + 1))
-    members = np.concatenate(found)[:most]
+        families.append(np.concatenate([child, parents], axis=2).reshape(-1, count + 1))
+    members = np.concatenate(families)[:limit]
     seeds = np.zeros((len(members), n), np.bool_)
     np.put_along_axis(seeds, members, values=True, axis=1)
     return seeds

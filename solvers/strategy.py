@@ -129,16 +129,15 @@ def choose(component: Component, solver: str = "auto", left: int | None = None) 
     n = component.n_variables
     if n == 1:
         return _choice("single")
-    if solver != "auto" and not COMPONENT_SOLVERS[solver].relaxed_first:
-        return _choice(solver)
-    if solver == "auto" and n <= FASTEST_DYNAMIC:
+    if solver != "auto":
+        needs_root = COMPONENT_SOLVERS[solver].relaxed_first and left is None
+        return _choice("root" if needs_root else solver)
+    if n <= FASTEST_DYNAMIC:
         return _choice("dynamic")
-    if solver == "auto" and arborescence.is_suitable(component):
+    if arborescence.is_suitable(component):
         return _choice("arborescence")
     if left is None:
         return _choice("root")
-    if solver != "auto":
-        return _choice(solver)
     is_faster = n <= FEW_PLACED or left >= FEW_CANDIDATES
     return _choice("order-graph" if n <= WORD and is_faster else "scip")
 
@@ -180,24 +179,18 @@ class Strategy:
     _clusters: list[Counted] = field(default_factory=list)
 
     def method(self, k: int) -> str:
-        """Return how component ``k`` will be solved: a solver, or ``single``."""
-        return choose(self.progress.components[k], self.solver).name
+        """Return the name of the solver of component ``k``, or ``single``."""
+        return choose(self.progress.states[k].component, self.solver).name
 
     def prove(self) -> Status:
         """Solve all components; one that stays open does not keep the others from being done."""
-        return _worst([self._prove(k) for k in range(len(self.progress.components))])
+        return _worst([self._prove(k) for k in range(len(self.progress.states))])
 
     @property
     def absolute_gap(self) -> float:
-        """How far below its bound the next component may stay."""
+        """Gap that the next component may have: those of closed components are used up."""
         progress = self.progress
-        used = sum(
-            bound - score
-            for bound, score, proven in zip(
-                progress.bounds, progress.scores, progress.closed, strict=True
-            )
-            if proven
-        )
+        used = sum(state.bound - state.score for state in progress.states if state.closed)
         return max(0.0, self.gap - used)
 
     @property
@@ -208,21 +201,23 @@ class Strategy:
     def is_instant(self, k: int) -> bool:
         """Return whether component ``k`` is solved faster than a first selection is found."""
         method = self.method(k)
-        is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.components[k])
+        is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.states[k].component)
         return method == "arborescence" or (is_soon and method == "dynamic")
 
     def _prove(self, k: int) -> Status:
         progress = self.progress
         method = self.method(k)
-        if progress.closed[k]:
+        if progress.states[k].closed:
             return "optimal"
         if method == "single":
-            progress.prove(k, progress.scores[k])
+            progress.prove(k, progress.states[k].score)
             return "optimal"
         if self._was_proven(k):
             return "optimal"
         if progress.control.is_over:
             return progress.control.status
+
+        # an auto search begins with the relaxation of a component that nothing proves at once
         begun = progress.control.seconds
         relaxed_first = method == "root" and self.solver != "root"
         status = self._relax(k, None) if relaxed_first else self.solve(method, k)
@@ -237,32 +232,32 @@ class Strategy:
     def _keep_proof(self, k: int) -> None:
         """Keep the best selection of a component that is proven."""
         progress = self.progress
-        component = self.progress.components[k]
+        component = progress.states[k].component
         if self.gap == 0.0:
-            best = progress.chosen[component.variables]
-            chosen = np.flatnonzero(np.isin(component.candidate, best))
-            self._states.save(f"proof-{component.digest}", {"chosen": chosen})
+            best = progress.selection[component.variables]
+            selection = np.flatnonzero(np.isin(component.candidate, best))
+            self._states.save(f"proof-{component.digest}", {"chosen": selection})
 
     def _was_proven(self, k: int) -> bool:
         """Take over the best selection of a component from an earlier search that proved it."""
-        found = self._states.load(f"proof-{self.progress.components[k].digest}")
-        if found:
+        proof = self._states.load(f"proof-{self.progress.states[k].component.digest}")
+        if proof:
             self.progress.note(WENT_ON)
-            self.progress.improve(k, found["chosen"])
-            self.progress.prove(k, self.progress.scores[k])
-        return bool(found)
+            self.progress.improve(k, proof["chosen"])
+            self.progress.prove(k, self.progress.states[k].score)
+        return bool(proof)
 
     def solve(self, name: str, k: int, multipliers: Multipliers | None = None) -> Status:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
         options = self._options(k, multipliers)
         solver = _solver(name)
-        share = self._share(k) if solver.shares_time else None
-        return solve_component(solver, self.progress, k, options, share)
+        time_limit = self._share(k) if solver.shares_time else None
+        return solve_component(solver, self.progress, k, options, time_limit)
 
     def _options(self, k: int, multipliers: Multipliers | None) -> SolverOptions:
         most_states = self.options.most_states
-        n = self.progress.components[k].n_variables
+        n = self.progress.states[k].component.n_variables
         if self.solver == "auto" and n > FEW_PLACED and most_states is None:
             most_states = MOST_STATES
         return replace(
@@ -275,26 +270,27 @@ class Strategy:
     def _share(self, k: int) -> float | None:
         """Return a component's share of the time left, by its number of candidates, in seconds."""
         progress = self.progress
-        following = sum(
-            component.n_candidates
-            for number, component in enumerate(progress.components)
-            if number > k and component.n_variables > 1 and not progress.closed[number]
-        )
-        own = progress.components[k].n_candidates
+        size = progress.states[k].component.n_candidates
+        following = 0
+        for state in progress.states[k + 1 :]:
+            if state.component.n_variables > 1 and not state.closed:
+                following += state.component.n_candidates
         left = progress.control.remaining
-        return None if left is None else left * own / (own + following)
+        return None if left is None else left * size / (size + following)
 
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress = self.progress
-        component = self.progress.components[k]
+        component = progress.states[k].component
         control = ComponentControl(progress, k, self._options(k, multipliers))
         root = lp.relax(component, control.incumbent, control)
         pool = root.pool.widened(component.variables, progress.problem.n_variables)
         self._clusters.append(pool)
         progress.prove(k, root.bound, 1, closed=root.bound <= control.score + self.absolute_gap)
+
+        # where a gap is left, a local search narrows it, and reduced costs drop candidates
         status: Status = "optimal"
-        if progress.closed[k]:
+        if progress.states[k].closed:
             self._count("root", k)
         elif progress.control.is_over:
             return progress.control.status
@@ -309,28 +305,34 @@ class Strategy:
     def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
         """Solve a part of what the relaxation of a whole component has left."""
         progress = self.progress
-        old = progress.components[whole]
-        component = progress.components[k]
+        old = progress.states[whole].component
+        component = progress.states[k].component
         multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
+
+        # the whole component's multipliers may prove the part at once
         bound = multipliers.bound(component)
-        progress.prove(k, bound, closed=bound <= progress.scores[k] + self.absolute_gap)
-        if progress.closed[k]:
+        progress.prove(k, bound, closed=bound <= progress.states[k].score + self.absolute_gap)
+        if progress.states[k].closed:
             return "optimal"
         if self.method(k) != "root":
             return self._prove(k)
+
+        # a part that is much smaller is relaxed anew; the others are searched
         if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
         if progress.control.is_over:
             return progress.control.status
         name = choose(component, self.solver, component.n_candidates).name
         status = self.solve(name, k, multipliers)
+
+        # the order graph gave up: branch and cut
         is_open = status == "feasible" and not progress.control.is_over
         if is_open and self.solver == "auto" and name != "scip":
             status = self.solve("scip", k, multipliers)
         return status
 
     def _count(self, method: str, k: int) -> None:
-        self.used.setdefault(method, []).append(self.progress.components[k].n_variables)
+        self.used.setdefault(method, []).append(self.progress.states[k].component.n_variables)
 
 
 def solve_component(
@@ -353,7 +355,7 @@ def solve_component(
     time_limit
         Seconds that the component may take, or ``None``.
     """
-    component = progress.components[k]
+    component = progress.states[k].component
     control = ComponentControl(progress, k, options, time_limit)
     outcome = solver.solve(component, control.incumbent, control)
     if outcome.selection is not None:
@@ -365,13 +367,13 @@ def solve_component(
 
 
 def explanation(used: dict[str, list[int]]) -> list[str]:
-    """Say which solver took which pieces, and why."""
-    said = []
+    """Return a sentence for each solver: the pieces that it took, and why."""
+    sentences = []
     for method, sizes in used.items():
         listed = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
         pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
-        said.append(f"{method} took {pieces} of {listed} variables ({_choice(method).reason})")
-    return said or ["no cycle is possible: every variable takes its best candidate"]
+        sentences.append(f"{method} took {pieces} of {listed} variables ({_choice(method).reason})")
+    return sentences or ["no cycle is possible: every variable takes its best candidate"]
 
 
 def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import (
-    LEAST,
+    MIN_VIOLATION,
     Counted,
     Support,
     disjoint_clusters,
@@ -71,12 +71,12 @@ def test_what_is_found_is_violated_and_what_is_violated_is_found(pair):
     support = Support.of(problem, x)
     found = violated_clusters(support, 5, 50, np.random.default_rng(0))
     found = Counted.join(found, counted_clusters(support, 5, 50))
-    assert (violation_by_rows(problem, x, found) > LEAST / 2).all()
+    assert (violation_by_rows(problem, x, found) > MIN_VIOLATION / 2).all()
     plain = every_cluster(5, 1)
     if violation_by_rows(problem, x, plain).max() > 0.05:
         assert (found.counts == 1).any()
     triples = every_cluster(5, 2).take(every_cluster(5, 2).clusters.sum(axis=1) == 3)
-    violated = violation_by_rows(problem, x, triples) > LEAST * 2
+    violated = violation_by_rows(problem, x, triples) > MIN_VIOLATION * 2
     if (violated & has_fractional_reader(problem, x, triples)).any():
         assert (found.counts == 2).any()
     elif violated.any():  # whole candidates alone: two variables are each other's parents
@@ -88,7 +88,7 @@ def has_fractional_reader(problem, x, counted):
     reads = counted.clusters[:, problem.child] & ~satisfied(
         problem, counted.clusters, counted.counts
     )
-    return reads[:, (x > 1e-6) & (x < 1 - 2 * LEAST)].any(axis=1)
+    return reads[:, (x > 1e-6) & (x < 1 - 2 * MIN_VIOLATION)].any(axis=1)
 
 
 def test_a_whole_circuit_is_found_as_a_plain_cluster():

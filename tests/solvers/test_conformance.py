@@ -88,7 +88,7 @@ def test_a_search_that_is_over_ends_with_a_valid_bound(solver: str, stopped: boo
     if stopped:
         control.stop()
     progress = Progress(problem, split(problem), control)
-    for k in range(len(progress.components)):
+    for k in range(len(progress.states)):
         solve_component(COMPONENT_SOLVERS[solver], progress, k)
     assert control.seconds < 5.0
     assert progress.bound >= best - 1e-9

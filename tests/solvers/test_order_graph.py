@@ -107,7 +107,7 @@ def test_it_agrees_with_dynamic_programming(seed, group):
         multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
         options = SolverOptions(multipliers=multipliers, pattern_group=group)
         assert solved_by(solve_component, progress, 0, options) == "optimal"
-        assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
+        assert progress.states[0].score == pytest.approx(component.total(chosen), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -254,12 +254,12 @@ def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monke
         options = SolverOptions(memory_limit=memory, explain=True, pattern_group=5)
         status = solved_by(solve_component, progress, 0, options)
         if status == "optimal":
-            assert progress.scores[0] == pytest.approx(best)
+            assert progress.states[0].score == pytest.approx(best)
         else:
             assert status == "feasible"
             assert "memory limit" in progress.notes[0]
             stopped += 1
-        assert progress.bounds[0] >= best - 1e-7
+        assert progress.states[0].bound >= best - 1e-7
     assert 1 <= stopped < 5
 
 
@@ -289,7 +289,7 @@ def test_the_time_limit_stops_it():
     (component,) = split(problem)
     progress = Progress(problem, [component], SearchControl(0.0))
     assert solved_by(solve_component, progress, 0) == "feasible"
-    assert progress.bounds[0] <= component.relaxation + 1e-6
+    assert progress.states[0].bound <= component.relaxation + 1e-6
 
 
 def test_an_absolute_gap_ends_it_early():
@@ -304,14 +304,15 @@ def test_an_absolute_gap_ends_it_early():
             solved_by(solve_component, progress, 0, SolverOptions(absolute_gap=absolute_gap))
             == "optimal"
         )
-        assert best - 1e-9 <= progress.bounds[0] <= best + absolute_gap + 1e-9
+        assert best - 1e-9 <= progress.states[0].bound <= best + absolute_gap + 1e-9
 
 
 def test_it_does_the_same_every_time():
     first, second = (solved(random_problem(7, 13)) for _ in range(2))
     assert first.parents == second.parents
     assert first.nodes == second.nodes
-    assert first.bounds == second.bounds
+    bounds = [[state.bound for state in progress.states] for progress in (first, second)]
+    assert bounds[0] == bounds[1]
 
 
 def test_a_component_without_acyclic_selection_is_infeasible():
@@ -368,8 +369,8 @@ def test_it_improves_a_selection_that_is_nearly_the_best(seed, group):
         progress = Progress(problem, [component], SearchControl())
         progress.improve(0, worse_selection(component, best, least))
         assert solved_by(solve_component, progress, 0, options) == "optimal"
-        assert progress.scores[0] == pytest.approx(component.total(best), abs=1e-9)
-        assert progress.bounds[0] == pytest.approx(component.total(best), abs=1e-7)
+        assert progress.states[0].score == pytest.approx(component.total(best), abs=1e-9)
+        assert progress.states[0].bound == pytest.approx(component.total(best), abs=1e-7)
 
 
 def test_public_instances(data_dir):

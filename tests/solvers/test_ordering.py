@@ -23,7 +23,7 @@ from exactlearn.solvers.component_solver import (
 )
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.decoding import (
-    LEAST,
+    MIN_GAIN,
     Lists,
     choose_along,
     list_candidates,
@@ -52,7 +52,7 @@ def random_state(component: Component, rng: np.random.Generator) -> tuple[Lists,
     lists = list_candidates(component)
     order = rng.permutation(component.n_variables)
     state = State(order, np.argsort(order), np.empty_like(order))
-    choose_along(lists, state.position, state.chosen, np.zeros(1, np.int64))
+    choose_along(lists, state.position, state.selection, np.zeros(1, np.int64))
     return lists, state
 
 
@@ -73,7 +73,7 @@ def is_consistent(component: Component, state: State) -> bool:
     order = state.order.tolist()
     assert sorted(order) == list(range(component.n_variables))
     assert state.position.tolist() == np.argsort(state.order).tolist()
-    return state.chosen.tolist() == along(component, order)
+    return state.selection.tolist() == along(component, order)
 
 
 @settings(max_examples=40)
@@ -90,7 +90,7 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int) -> None:
     component = one_component(seed, n)
     lists, state = random_state(component, np.random.default_rng(seed))
     work, room = np.zeros(1, np.int64), room_for(lists)
-    before = total_of(lists.scores, state.chosen)
+    before = total_of(lists.scores, state.selection)
 
     def moved(v: int, place: int) -> list[int]:
         order = [u for u in state.order.tolist() if u != v]
@@ -105,7 +105,7 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int) -> None:
         tolerance = 16.0 if before < -1e14 else 1e-9
         assert gain == pytest.approx(max(0.0, *expected), rel=1e-9, abs=tolerance)
         assert is_consistent(component, state)
-        if gain > LEAST:
+        if gain > MIN_GAIN:
             chosen = moved(v, place)
             assert chosen[v] == own
             for k in range(begin, end):
@@ -120,10 +120,10 @@ def test_perturbations_and_climbs_equal_full_recomputation(seed: int, n: int) ->
     lists, state = random_state(component, rng)
     room, counts = room_for(lists), np.zeros(3, np.int64)
     for _ in range(20):
-        before = total_of(lists.scores, state.chosen)
+        before = total_of(lists.scores, state.selection)
         assert climb(lists, state, room, counts, 2**62)
         assert is_consistent(component, state)
-        assert total_of(lists.scores, state.chosen) >= before - 1e-9 - 1e-14 * abs(before)
+        assert total_of(lists.scores, state.selection) >= before - 1e-9 - 1e-14 * abs(before)
         assert not room.waiting.any()
         perturb(lists, state, room.waiting, rng, counts)
         assert is_consistent(component, state)
@@ -140,24 +140,24 @@ def test_a_climb_between_two_ways_to_miss_ends() -> None:
         counts = np.zeros(3, np.int64)
         climb(lists, state, room_for(lists), counts, 2**62)
         assert counts[0] < 10**4
-        assert state.chosen[:2].min() == -1
+        assert state.selection[:2].min() == -1
 
 
 def test_greedy_order_rounds_an_integral_solution() -> None:
     component = one_component(3, 9)
     lists, state = random_state(component, np.random.default_rng(1))
     weights = np.zeros(component.n_candidates)
-    weights[state.chosen[state.chosen >= 0]] = 1.0
+    weights[state.selection[state.selection >= 0]] = 1.0
     order = place_by_weight(lists, weights)
     chosen = along(component, order.tolist())
-    assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.chosen) - 1e-9
+    assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.selection) - 1e-9
 
 
 def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, list[str]]:
     """Solve all components by local search alone."""
     progress = Progress(problem, split(problem), SearchControl())
     told = []
-    for k in range(len(progress.components)):
+    for k in range(len(progress.states)):
         chosen = SolverOptions(least_order_budget=budget, order_budget=0, **options)
         told.append(solved(solve_component, progress, k, chosen))
     return progress, told
@@ -265,7 +265,7 @@ def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.Mon
     begun = component.total(np.array(along(component, order.tolist())))
     state = search.search(order, 10**9, 10**9, Looks(pauses))
     assert is_consistent(component, state)
-    assert component.total(state.chosen) >= begun
+    assert component.total(state.selection) >= begun
 
 
 def test_time_limit_keeps_incumbent_and_bound() -> None:
@@ -295,7 +295,7 @@ def test_what_a_listener_raises_leaves_the_incumbent() -> None:
     problem = random_problem(np.random.default_rng(1), 50, kept=0.6)
 
     def listener(event: object) -> None:
-        if progress.scores[0] > -np.inf:
+        if progress.states[0].score > -np.inf:
             raise ZeroDivisionError
 
     progress = Progress(problem, split(problem), SearchControl(on_event=listener))

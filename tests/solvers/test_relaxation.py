@@ -148,7 +148,7 @@ def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, wa
     best = best_selection(problem)
     bounds = []
     chosen = problem.first[:-1] if warm else None  # the parentless selection
-    planes = CuttingPlanes(problem, chosen=chosen)
+    planes = CuttingPlanes(problem, selection=chosen)
     bounds.append(planes.bound)
     while planes.step():
         bounds.append(planes.bound)
@@ -157,7 +157,7 @@ def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, wa
     assert planes.bound >= best
     clusters, counts = every_cluster(problem.n_variables)
     assert planes.bound <= plain_optimum(problem, clusters, counts) + 2e-3
-    root = solve_root(problem, best, chosen=chosen)
+    root = solve_root(problem, best, selection=chosen)
     assert root.bound >= best
     assert (root.reach <= root.bound).all()
     kept = problem.select(root.may_reach(best))

@@ -26,14 +26,14 @@ def largest_piece(rng: np.random.Generator, n: int, **options: object) -> Progre
 
 
 def optimum(progress: Progress) -> float:
-    component = progress.components[0]
+    component = progress.states[0].component
     chosen = dynamic.best_selection(component)
     return -inf if chosen is None else component.total(chosen)
 
 
 def poor_incumbent(rng: np.random.Generator, progress: Progress) -> None:
     """Offer the best selection along a random order."""
-    component = progress.components[0]
+    component = progress.states[0].component
     position = rng.permutation(component.n_variables)
     owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
     late = position[component.members] > position[component.child[owner]]
@@ -49,7 +49,7 @@ def poor_incumbent(rng: np.random.Generator, progress: Progress) -> None:
 def master_of(progress: Progress, seed: int = 0, **options: object) -> Master:
     """Return the integer program of the only component."""
     control = ComponentControl(progress, 0, SolverOptions(seed=seed, **options))  # type: ignore[arg-type]
-    return Master(progress.components[0], control.incumbent, control)
+    return Master(progress.states[0].component, control.incumbent, control)
 
 
 def with_counts(clusters: Counted) -> Multipliers:
@@ -81,8 +81,8 @@ def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
         options = SolverOptions(absolute_gap=absolute_gap, seed=round_, multipliers=multipliers)
         status = solved(solve_component, progress, 0, options)
         assert status == "optimal"
-        assert progress.closed[0]
-        score, bound = progress.scores[0], progress.bounds[0]
+        assert progress.states[0].closed
+        score, bound = progress.states[0].score, progress.states[0].bound
         assert score <= best + 1e-9
         assert bound >= best - 1e-9
         assert score >= best - absolute_gap - 1e-6
@@ -103,7 +103,7 @@ def test_the_solution_is_read_as_scip_reports_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Master, "relaxed", relaxed)
     assert solved(solve_component, progress, 0) == "optimal"
     assert compared
-    assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
+    assert progress.states[0].score == pytest.approx(optimum(progress), abs=1e-9)
 
 
 def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
@@ -115,7 +115,7 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
     progress = Progress(problem, split(problem), SearchControl())
     master = master_of(progress, multipliers=with_counts(Counted.of(np.ones((1, 3), np.bool_))))
     assert master.optimise().proven
-    assert progress.scores[0] == -5.0
+    assert progress.states[0].score == -5.0
     assert len(master.acyclicity.pool) == 1
 
 
@@ -127,14 +127,16 @@ def test_a_pool_holds_each_cluster_once_and_reports_the_violated_ones() -> None:
     assert len(pool) == len({(cluster.tobytes(), count) for cluster, count in pairs})
     progress = largest_piece(rng, 7)
     master = master_of(progress, 0)
-    x = rng.random(progress.components[0].n_candidates)
-    x /= np.add.reduceat(x, progress.components[0].first[:-1])[progress.components[0].child]
+    x = rng.random(progress.states[0].component.n_candidates)
+    x /= np.add.reduceat(x, progress.states[0].component.first[:-1])[
+        progress.states[0].component.child
+    ]
     violated = pool.violated(master.support(x), 100)
     for cluster, count in zip(some.clusters, some.counts, strict=True):
         satisfied = sum(
             x[c]
             for c in range(len(x))
-            if cluster[progress.components[0].child[c]]
+            if cluster[progress.states[0].component.child[c]]
             and cluster[parents_of(progress, c)].sum() < count
         )
         listed = any(
@@ -145,7 +147,7 @@ def test_a_pool_holds_each_cluster_once_and_reports_the_violated_ones() -> None:
 
 
 def parents_of(progress: Progress, c: int) -> np.ndarray:
-    component = progress.components[0]
+    component = progress.states[0].component
     return component.members[component.member_first[c] : component.member_first[c + 1]]
 
 
@@ -161,5 +163,5 @@ def test_branching_finds_the_optimum() -> None:
         master.model.setParam("separating/maxroundsroot", 2)
         assert master.optimise().proven
         nodes += master.model.getNTotalNodes()
-        assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
+        assert progress.states[0].score == pytest.approx(optimum(progress), abs=1e-9)
     assert nodes > 12
