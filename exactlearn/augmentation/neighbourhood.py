@@ -449,7 +449,7 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
 
     goals = [k * search.gap for k in TARGET_GAPS]
     while groups and search.incumbent.goes_on():
-        halved = list[Moves]()
+        halved: list[Moves] = []
         spaces = map(tables, count())
         looks = in_order(look, len(groups), spaces.__next__, n_threads(None))
         for group, outcome in zip(groups, looks, strict=True):

@@ -168,8 +168,8 @@ def learn_naive_bayes(
     total = float(dataset.row_weights.sum())
     weight = bic_size_weight(total) if size_weight is None else size_weight
     rate_of(weight)  # refuses a weight that is none
-    rows = list[ComponentRow]()
-    models = list[NaiveBayes]()
+    rows: list[ComponentRow] = []
+    models: list[NaiveBayes] = []
     best = 0
     begun = monotonic()
 
@@ -297,8 +297,8 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     pairs = np.argwhere(np.isfinite(losses) & (losses <= limit))
     order = np.argsort(losses[tuple(pairs.T)], kind="stable")
     table = table.copy()
-    gone = set[int]()
-    used = set[int]()
+    gone: set[int] = set()
+    used: set[int] = set()
     for one, other in pairs[order].tolist():
         if one not in used and other not in used:
             used |= {one, other}

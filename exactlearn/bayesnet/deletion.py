@@ -378,7 +378,7 @@ class FamilyEstimator:
         observed = self.observing(family)
         mixture = self._factored if self.is_factored else self._direct
         table = np.zeros(prod(shape))
-        weights = dict[str, float]()
+        weights: dict[str, float] = {}
         for name in dict.fromkeys((self.method, weaker)):
             found = mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
             table = table + found[0]

@@ -177,8 +177,8 @@ class NetworkEM:
 
     def _without_dependents(self, parameters: Floats) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
-        dependents = set[int]()
-        parents = set[int]()
+        dependents: set[int] = set()
+        parents: set[int] = set()
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             spread = [np.ptp(table, axis=axis).max() for axis in range(len(family))]
             parents.update(family)

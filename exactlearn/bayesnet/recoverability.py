@@ -272,8 +272,8 @@ class _IndexedGraph:
         """
         family = {child, *parents}
         affected = ancestors(self.offspring, [child])
-        needed = set[int]()
-        weighed = set[int]()
+        needed: set[int] = set()
+        weighed: set[int] = set()
         waiting = [*self.incomplete(family)]
         while waiting:
             v = waiting.pop()

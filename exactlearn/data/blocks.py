@@ -95,7 +95,8 @@ class Blocks(Displayed, shown="sources variables states"):
 
     def __iter__(self) -> Iterator[Dataset]:
         """Yield the blocks in order, all with the same variables and states."""
-        blocks, control = self.with_states(), SearchControl.within()
+        blocks = self.with_states()
+        control = SearchControl.within()
         for source in self.sources:
             if control.is_over:
                 return
@@ -173,7 +174,8 @@ class _Labels:
         for column in rows.columns:
             if column.name not in wanted:
                 continue
-            read, counts = column.read(self.blocks.missing), self.counts[column.name]
+            read = column.read(self.blocks.missing)
+            counts = self.counts[column.name]
             if read.listed:
                 rows.require_listed(read)
                 self.listed.add(column.name)
@@ -198,10 +200,12 @@ class _Labels:
 
     def columns(self) -> LabelledRows:
         """Return the labels of each column, without rows."""
-        none, columns = np.zeros(0, np.int64), []
+        none = np.zeros(0, np.int64)
+        columns = []
         for name, counts in self.counts.items():
             missing = counts.pop(None, 0)
-            labels, totals = (*map(str, counts),), (*counts.values(), missing)
+            labels = (*map(str, counts),)
+            totals = (*counts.values(), missing)
             listed = labels if name in self.listed else ()
             columns.append(Column(name, labels, none, totals, listed, self.arities[name]))
         return LabelledRows(self.source, columns, none)

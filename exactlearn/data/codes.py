@@ -436,7 +436,8 @@ class NamedVariables:
         OptionError
             When the variable has no such state; the message lists near or all states.
         """
-        states, name = self.states[variable], self.names[variable]
+        states = self.states[variable]
+        name = self.names[variable]
         (code,) = find_states([state], states).tolist()
         if code == MISSING:
             hint = did_you_mean(state, states)
@@ -458,7 +459,7 @@ class NamedVariables:
             raise OptionError(
                 f"expected two models of the same variables, but only one has {strange[0]!r}"
             )
-        places = dict[str, list[int]]()
+        places: dict[str, list[int]] = {}
         for name, of_first in ours.items():
             of_second = theirs[name]
             places[name] = find_equal_states(of_second, of_first).tolist()

@@ -108,10 +108,13 @@ class TableCoding:
         states: dict[str, Sequence[str]] = {**_listed_states(rows, undeclared), **declared}
         found = [column for column in rows.columns if column.name not in states]
         discretisation.check_texts(found, rows.where, options.missing)
-        coding, unusable, faults = cls({}, {}), list[discretisation.Unusable](), list[str]()
+        coding = cls({}, {})
+        unusable: list[discretisation.Unusable] = []
+        faults: list[str] = []
         rule_of_all = rules.get("*", discretisation.RULE)
         for column in rows.columns:
-            name, rule = column.name, rules.get(column.name)
+            name = column.name
+            rule = rules.get(column.name)
             try:
                 if name in states:
                     coding.states[name] = _declared(rows, column, states[name], options)
@@ -155,8 +158,8 @@ class TableCoding:
         where
             The file and a comma; nothing for a frame.
         """
-        joined = dict[str, Mapping[str, Sequence[str]]]()
-        codes = dict[str, Sequence[Sequence[str]]]()
+        joined: dict[str, Mapping[str, Sequence[str]]] = {}
+        codes: dict[str, Sequence[Sequence[str]]] = {}
         for column in columns:
             states = self.states.get(column.name, ())
             groups = {label: own for label, own in column.synonyms.items() if label in states}
@@ -168,7 +171,7 @@ class TableCoding:
 
     def unseen(self, rows: LabelledRows) -> dict[str, dict[str, int]]:
         """Return how many cells have each label that is no state, by the name of the column."""
-        counts = dict[str, dict[str, int]]()
+        counts: dict[str, dict[str, int]] = {}
         for column in rows.columns:
             if column.name in self.states:
                 is_unseen = find_states(column.labels, self.states[column.name]) == MISSING
@@ -222,7 +225,8 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
     OptionError
         When an option names no column, or options contradict each other.
     """
-    names, missing = [column.name for column in rows.columns], options.missing
+    names = [column.name for column in rows.columns]
+    missing = options.missing
     states = by_name(options.states or {}, "states", names)
     rules = by_name(options.discretise or {}, "discretise", names)
     check_options(states, missing, rules)
@@ -291,7 +295,8 @@ def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, t
     DataError
         When a column has other states than the numbers below its arity, and not as many.
     """
-    states, faults = dict[str, tuple[str, ...]](), list[str]()
+    states: dict[str, tuple[str, ...]] = {}
+    faults: list[str] = []
     for column in columns:
         if column.listed:
             rows.require_listed(column)

@@ -322,7 +322,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.next_best([1], np.array([[2.5, 0.0]]))
         (['no'], array([2.5]))
         """
-        cells, columns = np.arange(len(losses)), self.missing_cells[:, 1]
+        cells = np.arange(len(losses))
+        columns = self.missing_cells[:, 1]
         others = np.minimum(losses, np.finfo(np.float64).max)  # an infinite loss is one, too
         others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf
         others[cells, np.asarray(values, np.int64)] = np.inf
@@ -619,7 +620,8 @@ def usable_columns(
             "read_blocks or Dataset.from_frame code the table so"
         )
     else:
-        dataset, columns = table, [*table.names]
+        dataset = table
+        columns = [*table.names]
     if not dataset.n_variables or not dataset.n_rows:
         reasons = "".join(f"; {own}: {why}" for own, why in dataset.left_out.items())
         raise DataError(
@@ -676,7 +678,7 @@ def aligned_codes(
     StateWarning
         Once, when such states count as missing.
     """
-    unseen_cells = dict[str, dict[str, float]]()
+    unseen_cells: dict[str, dict[str, float]] = {}
     aligned = np.empty((dataset.n_rows, len(names)), np.int16)
     for i, (name, known) in enumerate(zip(names, states, strict=True)):
         if name not in dataset.names:

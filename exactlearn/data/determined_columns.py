@@ -77,7 +77,9 @@ def _signatures(codes: Codes, cardinalities: NDArray[np.int64]) -> _Signatures:
     largest = 2 ** (52 - n_rows.bit_length())
     draws = np.random.default_rng(0).integers(1, largest, n_rows).astype(np.float64)
     numbers = np.arange(n_rows)
-    sums, counts, rows = [], [], []
+    sums = []
+    counts = []
+    rows = []
     for column in range(n_columns):
         states = codes[:, column].astype(np.int64) + 1
         n_states = int(cardinalities[column]) + 1
@@ -141,7 +143,8 @@ def determined_columns(codes: Codes, cardinalities: NDArray[np.int64]) -> Determ
     DeterminedColumns(copies=[[0, 1]], functions=[(2, 0)])
     """
     n_columns = codes.shape[1]
-    copies, functions = list[list[int]](), list[tuple[int, int]]()
+    copies: list[list[int]] = []
+    functions: list[tuple[int, int]] = []
     if n_columns < 2 or not len(codes):
         return DeterminedColumns(copies, functions)
     signatures = _signatures(codes, cardinalities)
@@ -154,8 +157,8 @@ def determined_columns(codes: Codes, cardinalities: NDArray[np.int64]) -> Determ
             codes[:, column], codes[:, source], signatures.rows[signatures.of(source)]
         )
 
-    first_of_group = dict[int, list[int]]()
-    seen = set[int]()
+    first_of_group: dict[int, list[int]] = {}
+    seen: set[int] = set()
     for v in range(n_columns):
         if v in seen:
             continue
@@ -182,7 +185,7 @@ def warn_of_determined_columns(
         When there are such columns, by more than chance.
     """
     copies, functions = determined_columns(codes, cardinalities)
-    parts = list[str]()
+    parts: list[str] = []
     if copies:
         groups = [" = ".join(repr(names[v]) for v in group[:MAX_LISTED]) for group in copies]
         parts.append(f"equal, but for names of states: {_listed(groups)}")

@@ -172,7 +172,8 @@ def _equal_frequency(
 def _equal_width(
     distinct: NDArray[np.float64], counts: NDArray[Any], bins: int
 ) -> tuple[float, ...]:
-    low, high = distinct[0], distinct[-1]
+    low = distinct[0]
+    high = distinct[-1]
     share = np.arange(1, bins) / bins
     edges = np.unique(low * (1 - share) + high * share)
     # Rounding must leave a value on either side of every edge.
@@ -227,7 +228,9 @@ def unusable(rows: LabelledRows, column: Column, is_categorical: bool = False) -
     DataError
         When a text stands among many numbers, or these have a decimal comma.
     """
-    name, count, cells = column.name, len(column.labels), sum(column.counts[:-1])
+    name = column.name
+    count = len(column.labels)
+    cells = sum(column.counts[:-1])
     if not name:
         return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
     if count < 2:
@@ -281,7 +284,7 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     >>> print(str(refusal_of([Unusable("k", "constant")], "")).partition(",")[0])
     column 'k': constant; let columns be left out
     """
-    by_reason = dict[str, list[str]]()
+    by_reason: dict[str, list[str]] = {}
     for one in columns:
         by_reason.setdefault(one.why, []).append(repr(one.name))
     listed = "; ".join(f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items()))
@@ -332,7 +335,9 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
     missing
         The missing symbols.
     """
-    listed, texts, states = list[str](), set[str](), dict[str, list[str]]()
+    listed: list[str] = []
+    texts: set[str] = set()
+    states: dict[str, list[str]] = {}
     for column in columns:
         counts = dict(zip(column.labels, column.counts, strict=False))
         own = sorted(x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None")

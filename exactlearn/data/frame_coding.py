@@ -283,7 +283,8 @@ def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
 
 def _is_cut(rows: LabelledRows, column: Column) -> bool:
     """Return whether a column holds numbers that are no states: many, or with fractions."""
-    fault, fractions = unusable(rows, column), column.numbers[:-1] % 1
+    fault = unusable(rows, column)
+    fractions = column.numbers[:-1] % 1
     return fault.is_cut if fault else bool(fractions.max() > 0)  # not where a text is no number
 
 
@@ -333,7 +334,8 @@ def entropy_edges(
     from sklearn.tree import DecisionTreeClassifier  # of the estimators' extra
 
     known = ~np.isnan(values)
-    classes, weights = classes[known], weights[known]
+    classes = classes[known]
+    weights = weights[known]
     distinct, places = np.unique(values[known], return_inverse=True)
     total = max(weights.sum(), 2.0)
     cost = (np.log2(total - 1) + np.log2(3.0 ** len(np.unique(classes)) - 2)) / total

@@ -269,7 +269,8 @@ def interval(name: str) -> tuple[float, float]:
         outer = _end(end, below=sign in ("<", ">="))
         low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
     else:
-        low, high = _end(low, below=left == "["), _end(high, below=right != "]")
+        low = _end(low, below=left == "[")
+        high = _end(high, below=right != "]")
     return (low, high) if low < high else (np.nan, np.nan)
 
 

@@ -193,7 +193,8 @@ def simulate_missingness(
         codes = _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
         graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
         return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
-    driver, table = None, np.array(float(parts["P"]))
+    driver = None
+    table = np.array(float(parts["P"]))
     if mechanism == "mar":
         driver, table = _driver(dataset, float(table), parts.get("NAME"))
     causes = () if driver is None else (driver,)
@@ -245,16 +246,21 @@ def hide_by_graph(
     >>> hide_by_graph(full, graph, tables, np.random.default_rng(1)).codes.ravel().tolist()
     [0, 1, -1, 0]
     """
-    names, n = dataset.names, dataset.n_variables
-    parents, shapes = graph.parents(names), _shapes(dataset, graph)
+    names = dataset.names
+    n = dataset.n_variables
+    parents = graph.parents(names)
+    shapes = _shapes(dataset, graph)
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
     needed = {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
-    causes, instead = [names[u] for u in sorted(needed)], "hide cells in a complete table"
+    causes = [names[u] for u in sorted(needed)]
+    instead = "hide cells in a complete table"
     require_complete(dataset, "the causes of missing cells need", instead, causes)
-    values, codes = dataset.codes.clip(min=0), dataset.codes.copy()
+    values = dataset.codes.clip(min=0)
+    codes = dataset.codes.copy()
     for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):
-        column, table = columns[k], _checked(tables, graph.variables[k], shapes[k])
+        column = columns[k]
+        table = _checked(tables, graph.variables[k], shapes[k])
         of_row = tuple(
             values[:, u] if u < n else (codes[:, columns[u - n]] == MISSING).astype(np.int64)
             for u in parents[k]
@@ -318,9 +324,11 @@ def _with_a_number_hidden(
                 "rows, but a number of cells is to be hidden: hide a share, as in 'mcar:0.1', or "
                 "write the rows out with Dataset.written_out()"
             )
-    codes, count = dataset.codes.copy(), int(parts["K"])
+    codes = dataset.codes.copy()
+    count = int(parts["K"])
     for v, (name, size) in enumerate(zip(dataset.names, dataset.cardinalities, strict=True)):
-        rows, most = np.flatnonzero(codes[:, v] != MISSING), count
+        rows = np.flatnonzero(codes[:, v] != MISSING)
+        most = count
         if is_mnar:
             room = np.maximum(np.bincount(codes[rows, v], minlength=size) - 1, 0)
             enough = np.flatnonzero(room >= count)
@@ -331,7 +339,8 @@ def _with_a_number_hidden(
                     f"mnar of state index {state}: variable {name!r} has only the indices "
                     f"0 to {size - 1}"
                 )
-            rows, most = np.flatnonzero(codes[:, v] == state), min(count, int(room[state]))
+            rows = np.flatnonzero(codes[:, v] == state)
+            most = min(count, int(room[state]))
         elif len(rows) <= count:
             raise OptionError(
                 f"mcar:{count} of variable {name!r}: it has {len(rows)} observed "

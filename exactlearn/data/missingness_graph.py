@@ -125,7 +125,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         OptionError
             As the class does.
         """
-        causes, indicator_causes = dict[str, tuple[str, ...]](), dict[str, tuple[str, ...]]()
+        causes: dict[str, tuple[str, ...]] = {}
+        indicator_causes: dict[str, tuple[str, ...]] = {}
         for statement in filter(None, map(str.strip, re.split(r"[;\n]", text))):
             name, arrow, listed = map(str.strip, statement.partition("<-"))
             own = [cause.strip() for cause in listed.split(",")] if listed else []

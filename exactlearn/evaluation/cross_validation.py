@@ -292,7 +292,7 @@ def cross_validate(
     study.run()
     measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
     found = {}
-    failures = dict[str, tuple[str, ...]]()
+    failures: dict[str, tuple[str, ...]] = {}
     for name in named:
         done = [study.known(runs[name, k]) or {} for k in range(folds)]
         found[name] = {key: tuple(_number(fold, key) for fold in done) for key in measures}

@@ -249,8 +249,8 @@ def sl_curves(
     require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
     asked = random_queries(test, queries, seed) if queries else None
-    rows = list[dict[str, Any]]()
-    unfinished = list[str]()
+    rows: list[dict[str, Any]] = []
+    unfinished: list[str] = []
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(counted("model class", languages, len(languages))):
             share = control.left / (len(languages) - k)

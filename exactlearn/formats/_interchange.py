@@ -87,7 +87,9 @@ class Tokens:
     """
 
     def __init__(self, text: str, source: object, grammar: Grammar) -> None:
-        self.text, self.source, self.grammar = text, source, grammar
+        self.text = text
+        self.source = source
+        self.grammar = grammar
         closed = grammar.closed.match(text)
         self._end = closed.end() if closed else 0
         self.words: list[str] = grammar.token.findall(text, 0, self._end)

@@ -216,13 +216,16 @@ class _Table:
     def __init__(
         self, tokens: Tokens, names: Sequence[str], states: Sequence[Sequence[str]]
     ) -> None:
-        self.tokens, self.names, self.states = tokens, names, states
+        self.tokens = tokens
+        self.names = names
+        self.states = states
         self.table = np.zeros([len(own) for own in states])
         self.is_given = np.zeros(self.table.shape[:-1], np.bool_)
 
     def read(self) -> NDArray[np.float64]:
         """Return the table, parents' axes first, and leave the closing brace next."""
-        tokens, default = self.tokens, None
+        tokens = self.tokens
+        default = None
         while (word := tokens.next.lower()) != "}":
             tokens.at += 1
             if word == "(":
@@ -337,13 +340,15 @@ def _variable(own: Written) -> str:
     """Return one variable's declaration."""
     pairs = own.properties.items()
     properties = "".join(f'  property {key} = "{value}" ;\n' for key, value in pairs)
-    count, listed = len(own.states), ", ".join(own.states)
+    count = len(own.states)
+    listed = ", ".join(own.states)
     return f"variable {own.name} {{\n  type discrete [ {count} ] {{ {listed} }};\n{properties}}}\n"
 
 
 def _statement(network: BayesianNetwork, i: int, written: Sequence[Written]) -> str:
     """Return one variable's probability statement."""
-    name, table = written[i].name, network.tables[i]
+    name = written[i].name
+    table = network.tables[i]
     family = [written[j] for j in network.parents[i]]
     if not family:
         return f"probability ( {name} ) {{\n  table {_numbers(table)};\n}}\n"

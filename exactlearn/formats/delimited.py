@@ -223,7 +223,8 @@ def _text(data: bytes) -> TextIOWrapper:
 def _records(lines: Iterable[str], separator: str, strict: bool) -> Iterator[list[str]]:
     """Return the fields of lines."""
     if separator == WHITE_SPACE:
-        lines, separator = (line.replace("\t", " ").strip(" \n") for line in lines), " "
+        lines = (line.replace("\t", " ").strip(" \n") for line in lines)
+        separator = " "
     return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=strict)
 
 
@@ -275,7 +276,8 @@ class _Lines:
             for fields in _records(self._filled(data, before, numbers), self.separator, True):
                 if len(numbers) > done + 1:
                     raise csv.Error
-                done, self.seen = done + 1, self.seen + 1
+                done = done + 1
+                self.seen = self.seen + 1
                 if self.seen == 1:
                     self.first, self.width = numbers[0], len(fields)
                 if len(fields) != self.width:

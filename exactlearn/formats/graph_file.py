@@ -113,7 +113,9 @@ def _read_json(path: Path) -> NamedGraph:
     if kind not in get_args(Kind) and isinstance(parents, dict):
         families = [*parents.values()]
         is_graph = _are_texts(*families)
-        names, kind, edges = [*parents], "dag", []
+        names = [*parents]
+        kind = "dag"
+        edges = []
         arcs = is_graph and [(own, v) for v, family in parents.items() for own in family]
     else:
         pairs = (*arcs, *edges) if isinstance(arcs, list) and isinstance(edges, list) else (None,)

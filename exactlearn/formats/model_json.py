@@ -90,7 +90,8 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 M = TypeVar("M", DecisionGraph, NaiveBayes)
 
-GRAPH, NAIVE_BAYES = "exactlearn decision graph", "exactlearn naive Bayes"
+GRAPH = "exactlearn decision graph"
+NAIVE_BAYES = "exactlearn naive Bayes"
 """Names of the formats."""
 
 VERSION = 1
@@ -246,7 +247,8 @@ def _read(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, An
 
 def _graph(content: dict[str, Any]) -> DecisionGraph:
     names, states, entries = _read_variables(content, "parent")
-    n, parents = len(names), [own["parent"] for own in entries]
+    n = len(names)
+    parents = [own["parent"] for own in entries]
     for name, parent in zip(names, parents, strict=True):
         if parent is not None and (type(parent) is not int or not 0 <= parent < n):
             raise FormatError(
@@ -283,12 +285,14 @@ def _read_variables(
     content: dict[str, Any], *more: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[dict[str, Any]]]:
     """Return names and states of the variables, and the whole objects, with more keys."""
-    entries, keys = _list(content, "variables"), ("name", "states", *more)
+    entries = _list(content, "variables")
+    keys = ("name", "states", *more)
     for place, entry in enumerate(entries):
         where = f"key 'variables', entry {place}"
         if not isinstance(entry, dict) or set(entry) != {*keys}:
             raise FormatError(f"{where}: expected an object with the keys {', '.join(keys)}")
-        name, states = entry["name"], entry["states"]
+        name = entry["name"]
+        states = entry["states"]
         if not isinstance(name, str):
             raise FormatError(f"{where}: the name {name!r} is not text")
         if not (isinstance(states, list) and states and all(isinstance(s, str) for s in states)):

@@ -46,10 +46,13 @@ def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     MissingExtraError
         When PyArrow is not installed.
     """
-    parquet, first, size = _arrow("pyarrow.parquet"), 0, layout.block_bytes
+    parquet = _arrow("pyarrow.parquet")
+    first = 0
+    size = layout.block_bytes
     with expecting(path, PARQUET), _readable(path):
         file = parquet.ParquetFile(path)
-        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        rows = file.metadata.num_rows
+        columns = file.metadata.num_columns
         _check_columns(path, file.schema_arrow, rows)
         if size is None and rows * columns > LARGEST:
             raise FormatError(
@@ -86,7 +89,8 @@ def write_parquet(dataset: Dataset, names: Sequence[str], path: Path, missing: s
     """
     if path.suffix.lower() == ".gz":
         raise OptionError(f"{path}: a Parquet file is compressed inside; leave '.gz' away")
-    arrow, buffer = _arrow(), BytesIO()
+    arrow = _arrow()
+    buffer = BytesIO()
     columns = [
         arrow.DictionaryArray.from_arrays(
             arrow.array(codes.astype(np.int32), mask=codes < 0), arrow.array(own, arrow.string())
@@ -147,7 +151,8 @@ def _check_columns(path: Path, schema: Any, rows: int) -> None:
 
 def _labelled(path: Path, table: Any, first: int) -> LabelledRows:
     """Return the cells of an Arrow table whose first row has a number."""
-    types, columns = _arrow().types, []
+    types = _arrow().types
+    columns = []
     # Column by column, since a frame would not tell two columns of one name apart.
     for field, cells in zip(table.schema, table.columns, strict=True):
         is_text = types.is_string(field.type) or types.is_large_string(field.type)

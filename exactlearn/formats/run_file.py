@@ -99,7 +99,8 @@ def to_toml(table: Mapping[str, Any], at: str = "") -> str:
     targets = ["b"]
     <BLANKLINE>
     """
-    plain, nested = [], []
+    plain = []
+    nested = []
     for key, value in table.items():
         place = _join(at, _quoted(key))
         if isinstance(value, Mapping):
@@ -145,7 +146,8 @@ def _join(at: str, key: str) -> str:
 
 def _value(found: Any, kind: Any, at: str) -> Any:
     """Return what was found as the declared type, or say what was expected at this key."""
-    origin, args = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    args = get_args(kind)
     if origin in (Union, UnionType):
         inner = [a for a in args if a is not NoneType]
         named = [a for a in inner if get_origin(a) is Literal and found in get_args(a)]
@@ -171,7 +173,8 @@ def _value(found: Any, kind: Any, at: str) -> Any:
 
 
 def _expected(kind: Any) -> str:
-    origin, args = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    args = get_args(kind)
     if origin in (Union, UnionType):
         return _expected(next(a for a in args if a is not NoneType))
     if origin is Literal:

@@ -145,9 +145,11 @@ def _write_program(problem: Problem, path: Path) -> None:
     from pyscipopt import Model, quicksum  # takes long to import
 
     problem = writable_problem(problem)
-    n, model = problem.n_variables, Model("parent_sets")
+    n = problem.n_variables
+    model = Model("parent_sets")
     positions = [model.addVar(f"p{v}", lb=0, ub=n - 1) for v in range(n)]
-    chosen, with_arc = [], defaultdict(list)
+    chosen = []
+    with_arc = defaultdict(list)
     for v, stretch in enumerate(pairwise(problem.first.tolist())):
         for c in range(*stretch):
             parents = problem.parent_set(c)
@@ -220,7 +222,8 @@ class _Reader:
         self.source = source
         self.is_encoded = data.split(b"\n", 1)[0] == ENCODED
         self.lines = enumerate(BytesIO(data), 1)
-        self.number, self.line = 0, b""
+        self.number = 0
+        self.line = b""
         self.codes: defaultdict[bytes, int] = defaultdict()
         self.codes.default_factory = self.codes.__len__
         self.seen_at: list[tuple[int, bytes]] = []
@@ -277,10 +280,12 @@ class _Reader:
         """Go to the next line that holds anything; return its fields, none at the end."""
         for number, line in self.lines:
             if line.lstrip(b" \t")[:1] != b"#" and (fields := line.split()):
-                self.number, self.line = number, line
+                self.number = number
+                self.line = line
                 return fields
             self.number = number
-        self.number, self.line = self.number + 1, b""
+        self.number = self.number + 1
+        self.line = b""
         return []
 
     def _codes(self, names: list[bytes]) -> list[int]:

@@ -297,7 +297,8 @@ def write_dataset(
 
 def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
     """Return the columns with their names, checked."""
-    count, source = len(text.columns), text.source
+    count = len(text.columns)
+    source = text.source
     names = given or [column.name for column in text.columns]
     if len(names) != count:
         raise OptionError(f"{source}: {len(names)} names for {count} columns; give one each")

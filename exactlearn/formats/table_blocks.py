@@ -91,7 +91,8 @@ def read_blocks(
             raise OptionError(
                 "header, separator, arities: a Dask frame has columns; leave them out"
             )
-        sources, read = tuple(enumerate(source.to_delayed())), _frame_rows
+        sources = tuple(enumerate(source.to_delayed()))
+        read = _frame_rows
     else:
         layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
         files = table_files(source)

@@ -175,7 +175,8 @@ def _of_variable(
     graph: DecisionGraph, v: int, paths: Mapping[int, list[int]], single: NDArray[np.bool_]
 ) -> VariableIndependences:
     function = NodeFunction(graph, v, paths[v])
-    above, names = function.needed, graph.names
+    above = function.needed
+    names = graph.names
     contexts: dict[int, list[Cube]] = {}
     complete = prod(int(graph.cardinalities[u]) for u in above) <= MAX_CONFIGURATIONS
 
@@ -194,7 +195,8 @@ def _of_variable(
     top = next(u for u in (v, *paths[v]) if single[u])
     always = [u for u, path in sorted(paths.items()) if u != top and top not in path]
     rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)]
-    first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
+    first = int(graph.first_nodes[v])
+    parameters = graph.parameters_of(v)
     nodes = (
         NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
         for k, cubes in sorted(contexts.items())

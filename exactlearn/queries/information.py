@@ -176,7 +176,8 @@ def _mean_log_probability(model: Graphical) -> float:
 
 def _of_all_rows(p: Model, q: Model) -> float:
     """Return the divergence by the probabilities of all rows."""
-    one, other = joint_posterior(p, None, p.names), joint_posterior(q, None, q.names)
+    one = joint_posterior(p, None, p.names)
+    other = joint_posterior(q, None, q.names)
     ratios = np.where(one > 0, _log(one) - _log(other, -np.inf), 0.0)
     return max(0.0, float((one * ratios).sum()))
 

@@ -478,7 +478,8 @@ def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
     if not known:
         raise unknown_columns(dataset.names, model.names)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
-    names, states = [model.names[v] for v in known], [model.states[v] for v in known]
+    names = [model.names[v] for v in known]
+    states = [model.states[v] for v in known]
     codes[:, known] = aligned_codes(dataset, names, states, unseen)
     return codes
 
@@ -632,7 +633,9 @@ def as_graph(model: Model) -> DecisionGraph:
 
 def _with_component(model: NaiveBayes) -> DecisionGraph:
     """Return the decision graph of a naive Bayes model, whose root is the component."""
-    n, k, network = model.n_variables, model.n_components, model.to_network()
+    n = model.n_variables
+    k = model.n_components
+    network = model.to_network()
     below = [np.empty((k, len(states), 0), np.int32) for states in model.states]
     return assemble(
         network.names,

@@ -95,7 +95,8 @@ ARCS = {
 MOST_LISTED = 10
 """Most entries of a list in one cell or fact."""
 
-MAX_NAME, MAX_TEXT = 100, 300
+MAX_NAME = 100
+MAX_TEXT = 300
 """Most letters of a name, and of another text such as the path of a file, that are shown."""
 
 

@@ -12,14 +12,16 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.reporting.description import probability
 
-SHADE, FULL = (0.6, 0.72, 0.88), 0.03
+SHADE = (0.6, 0.72, 0.88)
+FULL = 0.03
 """Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
 fewer rows, less colour."""
 
 MOST_STATES = 8
 """Most states of a variable whose probabilities are drawn."""
 
-ARC_WIDTH, STRONGEST = 1.0, 3.2
+ARC_WIDTH = 1.0
+STRONGEST = 3.2
 """Width of an arc of unknown strength, and of one of strength 1, in points."""
 
 
@@ -115,7 +117,8 @@ def with_posteriors(
     evidence
         Weight of each state of the observed variables, drawn as a share of their largest.
     """
-    labels, shares = list(drawing.labels), {}
+    labels = list(drawing.labels)
+    shares = {}
     for box, name in enumerate(drawing.labels):
         if name in posterior or name in evidence:
             weights = posterior.get(name) or evidence[name]
@@ -149,7 +152,8 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     """
     states_of: dict[tuple[int, int], list[str]] = {}
     for v, name_states in enumerate(graph.states):
-        successors, parameters = graph.successors_of(v), graph.parameters_of(v)
+        successors = graph.successors_of(v)
+        parameters = graph.parameters_of(v)
         for (k, s, _), to in np.ndenumerate(successors):
             if parameters[k, s] > 0:
                 arc = (int(graph.first_nodes[v]) + k, int(to))
@@ -172,7 +176,8 @@ def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
     """Return the probability that a row reaches each node, shape (nodes,)."""
     reach = (graph.forest[graph.variable] < 0).astype(np.float64)
     for v in forest_order(graph.forest):
-        first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
+        first = int(graph.first_nodes[v])
+        parameters = graph.parameters_of(v)
         through = reach[first : first + len(parameters), None] * parameters
         for place in range(len(graph.children[v])):
             np.add.at(reach, graph.successors_of(v)[:, :, place], through)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-STARTS, STALLED = 16, 6
+STARTS = 16
+STALLED = 6
 """Starts of the order's search, and the rounds without fewer crossings that end one."""
 
 MAX_WORK = 50_000
@@ -133,7 +134,8 @@ def _split(layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links) -
 
 def _chains(layer: NDArray[np.int64], arcs: Links) -> tuple[list[list[int]], NDArray[np.int64]]:
     """Give each arc a passing point in every layer that it crosses."""
-    layers, chains = layer.tolist(), []
+    layers = layer.tolist()
+    chains = []
     for upper, lower in arcs:
         crossed = range(layers[upper] + 1, layers[lower])
         first = len(layers)
@@ -155,23 +157,29 @@ def _neighbours(n: int, links: Links) -> tuple[list[list[int]], list[list[int]]]
 def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     """Return the points of each layer in the order with fewest crossings of several starts."""
     above, below = _neighbours(len(layer), links)
-    random, best, fewest, work = Random(0), list[list[int]](), np.inf, 0
+    random = Random(0)
+    best: list[list[int]] = []
+    fewest = np.inf
+    work = 0
     for start in range(STARTS):
         near = [[*up, *down] for up, down in zip(above, below, strict=True)]
         if start > 0:
             for one in near:
                 random.shuffle(one)
         rows, place = _depth_first(layer.tolist(), near)
-        stalled, own = 0, np.inf
+        stalled = 0
+        own = np.inf
         while stalled < STALLED and own > 0:
             for down in (True, False):
                 for row in rows if down else reversed(rows):
                     _sort(row, above if down else below, place)
             _transpose(rows, above, below, place)
-            found, work = sum(_crossings(row, below, place) for row in rows), work + len(links)
+            found = sum(_crossings(row, below, place) for row in rows)
+            work = work + len(links)
             stalled, own = (0, found) if found < own else (stalled + 1, own)
             if found < fewest:
-                fewest, best = found, [row.copy() for row in rows]
+                fewest = found
+                best = [row.copy() for row in rows]
         if fewest == 0 or work >= MAX_WORK:
             break
     return best
@@ -210,9 +218,13 @@ def _transpose(
         better = False
         for row in rows:
             for k in range(len(row) - 1):
-                u, v = row[k], row[k + 1]
+                u = row[k]
+                v = row[k + 1]
                 if _excess(u, v, above, place) + _excess(u, v, below, place) > 0:
-                    row[k], row[k + 1], place[u], place[v] = v, u, k + 1, k
+                    row[k] = v
+                    row[k + 1] = u
+                    place[u] = k + 1
+                    place[v] = k
                     better = True
 
 
@@ -224,7 +236,8 @@ def _excess(u: int, v: int, near: list[list[int]], place: list[int]) -> int:
 
 def _crossings(row: list[int], below: list[list[int]], place: list[int]) -> int:
     """Count the crossings between a layer and the next."""
-    seen, found = list[int](), 0
+    seen: list[int] = []
+    found = 0
     for v in row:
         ends = [place[w] for w in below[v]]
         found += sum(len(seen) - bisect_right(seen, end) for end in ends)

@@ -48,7 +48,9 @@ from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
 
-HEAD, MOST_VARIABLES, MOST_TABLES = 5, 30, 40
+HEAD = 5
+MOST_VARIABLES = 30
+MOST_TABLES = 40
 """Most rows and variables of a table, and conditional tables of a network, that are shown."""
 
 SMALLEST = 0.6
@@ -67,7 +69,8 @@ def html(value: Displayed) -> str | None:
     """
     drawing = _drawing(value)
     picture = None if drawing is None else _drawn(drawing)
-    record, details = _record(value), _details(value)
+    record = _record(value)
+    details = _details(value)
     if drawing is not None and picture is None:
         record = {**record, "arcs": _arcs_of(drawing)}
     if not (drawing or record or details or _texts(value)):
@@ -119,11 +122,13 @@ def _drawing(value: Any) -> Drawing | None:
             plain = network_drawing(names, parents)
             return with_posteriors(plain, value.posterior, value.evidence)
         case ArcStrengths(names=names):
-            best, shares = value.averaged().parents, value.edges
+            best = value.averaged().parents
+            shares = value.edges
             strengths = {(p, v): float(shares[p, v]) for v, own in enumerate(best) for p in own}
             return _marked_drawing(names, best, strengths)
         case PartiallyDirectedGraph():
-            names, both = _numbers(value.n_variables), (value.directed, value.undirected)
+            names = _numbers(value.n_variables)
+            both = (value.directed, value.undirected)
             arcs, edges = ([(names[a], names[b]) for a, b in links] for links in both)
             with suppress(OptionError):  # a graph that is neither a pattern nor a CPDAG
                 return structure_drawing(NamedGraph.linked(names, arcs, edges))

@@ -39,10 +39,15 @@ from exactlearn.reporting.svg_picture import svg_element, svg_group
 MOST_ROWS = 500
 """Most rows of a table of the page."""
 
-MOST_VARIABLES, MOST_STATES, MOST_PATTERNS, MOST_COLUMNS = 200, 6, 20, 40
+MOST_VARIABLES = 200
+MOST_STATES = 6
+MOST_PATTERNS = 20
+MOST_COLUMNS = 40
 """Most variables that are listed, states of one, missingness patterns, and their variables."""
 
-MOST_CONFIGURATIONS, WIDEST, MOST_PROBABILITIES = 48, 12, 25_000
+MOST_CONFIGURATIONS = 48
+WIDEST = 12
+MOST_PROBABILITIES = 25_000
 """Most rows and columns of a conditional table, and most probabilities of all of them."""
 
 STRENGTHS = {
@@ -270,7 +275,8 @@ def _tables_of_boxes(network: BayesianNetwork, names: Any) -> Iterator[tuple[int
 def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
     """Return title and table of the conditional probabilities of a variable; a large one is cut."""
     v = network.index(name)
-    states, given = network.states[v], [network.names[p] for p in network.parents[v]]
+    states = network.states[v]
+    given = [network.names[p] for p in network.parents[v]]
     full = np.asarray(network.tables[v]).reshape(-1, len(states))
     shown = full[:MOST_CONFIGURATIONS, :WIDEST]
     configurations = product(*(network.states[p] for p in network.parents[v]))
@@ -325,7 +331,8 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
 def _patterns(data: Dataset) -> SimpleNamespace:
     """Return the most frequent patterns of missing cells."""
     missing, weights = missingness_patterns(data)
-    total, complete = weights.sum(), weights[~missing.any(axis=1)].sum()
+    total = weights.sum()
+    complete = weights[~missing.any(axis=1)].sum()
     shown = np.sort(np.argsort(-(weights @ missing), kind="stable")[:MOST_COLUMNS])
     rows = [
         (row, Share(f"{weight:.6g} ({100 * weight / total:.3g} %)", weight / total))

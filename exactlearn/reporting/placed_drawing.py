@@ -14,13 +14,17 @@ from exactlearn.errors import TooLargeError
 from exactlearn.reporting.drawing import Drawing
 from exactlearn.reporting.layered_layout import LayeredLayout, layered_layout
 
-LETTER, LINE, MARGIN = 0.085, 0.19, 0.12
+LETTER = 0.085
+LINE = 0.19
+MARGIN = 0.12
 """Width of a letter, height of a line, and free width around everything, in inches."""
 
 SMALL_LETTER = 0.066
 """Width of a letter of an arc's label, in inches."""
 
-GAP, STEEPNESS, MOST_GAP = 0.55, 0.06, 1.6
+GAP = 0.55
+STEEPNESS = 0.06
+MOST_GAP = 1.6
 """Least height between two layers, its growth by the sideways run of their arcs, and its most."""
 
 MAX_BOXES = 400
@@ -94,7 +98,8 @@ def _width(label: str) -> float:
 
 def _layer_tops(places: LayeredLayout, heights: Sequence[float]) -> list[Point]:
     """Return where each layer begins and ends; arcs that run far sideways get more height."""
-    tops, y = list[Point](), MARGIN
+    tops: list[Point] = []
+    y = MARGIN
     sideways = np.zeros(int(places.layer.max(initial=-1)) + 2)
     for course in places.courses:
         for (x0, k), (x1, _) in pairwise(course):

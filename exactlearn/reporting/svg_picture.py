@@ -19,10 +19,12 @@ FIGURES = (".svg",)
 PIXELS = 96
 """Pixels of an inch."""
 
-INSIDE, BAR = 9.0, 15.0
+INSIDE = 9.0
+BAR = 15.0
 """Free width at the sides of a line with a bar, and the bar's height, in pixels."""
 
-BLUE, OBSERVED = "#a9c6ea", "#fbdfae"
+BLUE = "#a9c6ea"
+OBSERVED = "#fbdfae"
 """Colours of bars, and of the boxes of observed variables."""
 
 BOLD = ' font-weight="600"'
@@ -79,7 +81,8 @@ def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
     points = [(_px(x), _px(y)) for x, y in curve]
     (x0, y0), (x1, y1) = points[-2:]
     far = hypot(x1 - x0, y1 - y0) or 1.0
-    along, across = (x1 - x0) / far, (y1 - y0) / far
+    along = (x1 - x0) / far
+    across = (y1 - y0) / far
     head = ""
     if arc not in drawing.undirected:
         long, half = (size * max(1.0, drawing.width_of(arc) / 2) for size in HEAD)
@@ -103,7 +106,8 @@ def _box(drawing: Drawing, number: int, box: Box) -> str:
     x, y, width, height = map(_px, (box.left, box.top, box.width, box.height))
     lines = drawing.labels[number].split("\n")
     shares = drawing.shares.get(number, ())
-    bars, texts = "", ""
+    bars = ""
+    texts = ""
     for k, line in enumerate(lines):
         middle = y + height * (k + 0.5) / len(lines)
         bold = BOLD if k == 0 < len(lines) - 1 else ""

@@ -22,7 +22,8 @@ from exactlearn.reporting.description import Section, Table, describe
 PADDING = 2
 """Blanks between two columns."""
 
-MIN_WIDTH, MAX_WIDTH = 20, 100_000
+MIN_WIDTH = 20
+MAX_WIDTH = 100_000
 """Fewest letters of a line that tables are fitted into, and the most in a file or a pipe."""
 
 

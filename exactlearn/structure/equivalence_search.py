@@ -341,7 +341,7 @@ class ClassClimb:
     def classes(self) -> Iterator[Move]:
         """Yield the operators to the improving classes, best first, each class once."""
         found = [move for tails in self._moves for moves in tails.values() for move in moves]
-        plain = set[tuple[int, int]]()
+        plain: set[tuple[int, int]] = set()
         for move in sorted(found, key=lambda move: (-move.gain, move.operator)):
             x, y, clique, inserts = move.operator
             if inserts and not self._links.is_valid(x, y, clique):
@@ -416,7 +416,7 @@ class _Search:
         self, method: EquivalenceMethod, starts: int, control: SearchControl
     ) -> EquivalenceSearch:
         """Run all starts within the limits, and the first in any case."""
-        ends = list[_End]()
+        ends: list[_End] = []
         best: _End | None = None
 
         def state() -> Event:

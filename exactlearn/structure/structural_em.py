@@ -250,7 +250,7 @@ class _Alternation:
         network = self._first(number)
         if network is None:
             return not self.incumbent.out_of_time
-        seen = set[Parents]()
+        seen: set[Parents] = set()
         for _ in range(MOST_ITERATIONS):
             current = self._offered(network)
             seen.add(network.parents)
@@ -362,7 +362,7 @@ class _HardAlternation(_Alternation):
     def _alternate_from(self, start: Start) -> bool:
         """Alternate M- and E-steps from a completion; return whether one came back."""
         values, _ = start
-        completions_seen = set[bytes]()
+        completions_seen: set[bytes] = set()
         for _ in range(MOST_ITERATIONS):
             completions_seen.add(values.tobytes())
             # M-step: the best DAG of the completed table, with its smoothed frequencies.

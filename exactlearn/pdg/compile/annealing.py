@@ -50,7 +50,8 @@ not 7,486."""
 MOST_KEPT = 20_000_000
 """Cells of the tables kept, above which those are dropped that no forest in use needs."""
 
-MOST_GROWTH, LEAST_SIGNATURES = 4, 10_000
+MOST_GROWTH = 4
+LEAST_SIGNATURES = 10_000
 """Sets with so many times the signatures of the chain's first forest, and so many at least, are not
 tabulated."""
 
@@ -126,7 +127,9 @@ class Tree:
 
     def apply(self, move: Move) -> None:
         """Change the forest."""
-        above, top, over = move.above, move.top, self.parents[move.top]
+        above = move.above
+        top = move.top
+        over = self.parents[move.top]
         self.inside[top], self.inside[above] = self.sets(move)
         if over != above:  # they change places
             self.parents[above] = over
@@ -136,12 +139,15 @@ class Tree:
             self.parents[child] = top
         for child in (*move.beside, top):
             self.parents[child] = above
-        self.children[top], self.children[above] = move.below, move.beside | {top}
+        self.children[top] = move.below
+        self.children[above] = move.beside | {top}
 
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
         tree = copy(self)
-        tree.parents, tree.inside, tree.children = self.parents[:], self.inside[:], self.children[:]
+        tree.parents = self.parents[:]
+        tree.inside = self.inside[:]
+        tree.children = self.children[:]
         return tree
 
 
@@ -190,8 +196,9 @@ class SetTables:
         network, part, adjacency
             The network, the part's variables, and the neighbours of each in the moral graph.
         """
-        axes, tables = {v: axis for axis, v in enumerate(part)}, normalised(network).tables
-        factors = list[Any]()
+        axes = {v: axis for axis, v in enumerate(part)}
+        tables = normalised(network).tables
+        factors: list[Any] = []
         for v in part:
             factors += tables[v], [axes[u] for u in (*network.parents[v], v)]
         joint = np.einsum(*factors, list(axes.values()))
@@ -319,7 +326,9 @@ class Annealing:
             made += last
 
     def _step(self, rng: np.random.Generator, temperature: float) -> int:
-        before, made, grown = self.tree, 0, 0
+        before = self.tree
+        made = 0
+        grown = 0
         self.tree = tree = before.copied()
         for move in self._moves(rng):
             if move is None or grown > self.size:

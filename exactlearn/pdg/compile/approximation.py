@@ -72,7 +72,8 @@ class MergeSequence:
             )
         if masses is None:
             masses = node_probabilities(graph)
-        self.graph, self.loss = graph, 0.0
+        self.graph = graph
+        self.loss = 0.0
         self._estimates = masses if estimates is None else estimates
         self._variable = graph.variable.tolist()
         # Masses of the states of each node, with zeros behind them; and its successors.
@@ -168,7 +169,8 @@ class MergeSequence:
 
     def merged(self) -> DecisionGraph:
         """Return the graph after the merges made so far."""
-        graph, into = self.graph, self._into.copy()
+        graph = self.graph
+        into = self._into.copy()
         kept = into == np.arange(graph.n_nodes)
         for node in np.flatnonzero(~kept).tolist():  # it merged into an earlier node
             into[node] = into[into[node]]
@@ -198,14 +200,16 @@ class MergeSequence:
         joined = information(self._mass[others, :r] + self._mass[node, :r])
         losses = self._information[others] + self._information[node] - joined
         best = int(losses.argmin())
-        loss, other = max(0.0, float(losses[best])), int(others[best])
+        loss = max(0.0, float(losses[best]))
+        other = int(others[best])
         versions = self._version[node], self._version[other]
         heappush(self._queue, (loss / self._cells[node], loss, node, other, *versions))
 
     def _redirect(self, gone: int, keep: int) -> None:
         """Let all predecessors of a node lead to another one, and find whom they are like now."""
         for before in sorted(self._before[gone]):
-            key, below = self._key(before), self._below[before]
+            key = self._key(before)
+            below = self._below[before]
             below[below == gone] = keep
             self._before[keep].add(before)
             if self._version[before] >= 0 and before in self._alike.get(key, ()):

@@ -44,7 +44,8 @@ from exactlearn.pdg.model.forest import VariableForest, checked_forest, componen
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
 
-CHECK_TIME, LATE = 1.5e-7, 1.0
+CHECK_TIME = 1.5e-7
+LATE = 1.0
 """Seconds that the comparison takes for each cell of the graph, about (14 million of munin1 took
 1.9 s), and how long it, or the first graph, may take once the search has used up its time, or was
 interrupted."""
@@ -193,13 +194,15 @@ def _checked(
     network: BayesianNetwork, found: Found, clique_size: int, seed: int, control: SearchControl
 ) -> Compilation:
     """Return the record of a graph, compared with its network on rows if there is time."""
-    graph, cardinalities = _assembled(network, found), network.cardinalities.tolist()
+    graph = _assembled(network, found)
+    cardinalities = network.cardinalities.tolist()
     expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
     message = _message(found, graph.effective_size, expanded, clique_size)
     if fits(CHECK_TIME * graph.effective_size, control):
         error = max_error(network, graph, np.random.default_rng(seed))
     else:
-        error, message = nan, f"{message}; not compared with the network: no time was left"
+        error = nan
+        message = f"{message}; not compared with the network: no time was left"
     return Compilation(
         graph,
         expanded,

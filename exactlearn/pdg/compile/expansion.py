@@ -35,7 +35,8 @@ from exactlearn.pdg.model.forest import VariableForest
 SIGNATURE_NUMBERS = 10
 """How many numbers of signatures take as much memory as a cell."""
 
-SAMPLES, EXPECTED_PAIRS = 30_000, 30.0
+SAMPLES = 30_000
+EXPECTED_PAIRS = 30.0
 """More samples bound larger graphs: by about half of their square, over the equal pairs to expect
 at least where there is none: with 30 that has a probability of 1e-13."""
 
@@ -104,7 +105,8 @@ class Conditioned:
     def __init__(
         self, residuals: Residuals, inside: int, variable: int, signatures: NDArray[np.int32]
     ) -> None:
-        self._residuals, self._signatures = residuals, signatures
+        self._residuals = residuals
+        self._signatures = signatures
         self._families = families = residuals.families_across(inside)
         self._touched = touched = residuals.touching[variable]
         columns = [families.index(f) if f in families else -1 for f in touched]
@@ -130,7 +132,8 @@ class Conditioned:
         weights
             Others in place of the own weights.
         """
-        touched, old = self._touched, self._families
+        touched = self._touched
+        old = self._families
         # Where each family comes from: a touched one, or -1 - the old column.
         families = self._residuals.families_across(inside)
         sources = [touched.index(f) if f in touched else -1 - old.index(f) for f in families]
@@ -174,7 +177,8 @@ def condition_signatures(
         The touched families' residuals then, shape (signatures, r, families); arbitrary where the
         weight is zero.
     """
-    n, width = len(signatures), len(columns)
+    n = len(signatures)
+    width = len(columns)
     weights = np.ones((n, r))
     after = np.empty((n, r, width), np.int32)
     for i in range(n):
@@ -235,7 +239,8 @@ def merge_signatures(
     """
     n, r, children = nodes.shape
     # Weights of the keys, and their distributions.
-    values, largest = np.zeros(n + 1), 0.0
+    values = np.zeros(n + 1)
+    largest = 0.0
     for i in range(n):
         for x in range(r):
             values[i] += weights[i, x]
@@ -303,7 +308,8 @@ class Expansion:
         *,
         until: float = np.inf,
     ) -> None:
-        self.forest, self._residuals = forest, residuals
+        self.forest = forest
+        self._residuals = residuals
         self.cells = 0
         self._max_cells = max_cells
         self._until = until
@@ -323,13 +329,16 @@ class Expansion:
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
     def _go_down(self) -> None:
-        forest, residuals = self.forest, self._residuals
+        forest = self.forest
+        residuals = self._residuals
         for v in forest.order:
-            r, signatures = residuals.cardinalities[v], self._signatures[v]
+            r = residuals.cardinalities[v]
+            signatures = self._signatures[v]
             self.cells += len(signatures) * r * max(1, len(forest.children[v]))
             self._refuse(self.cells)
             conditioned = Conditioned(residuals, forest.inside[v], v, signatures)
-            weights, self._below[v] = conditioned.weights, []
+            weights = conditioned.weights
+            self._below[v] = []
             self._weights[v] = weights
             for child in forest.children[v]:
                 width = len(residuals.families_across(forest.inside[child]))
@@ -357,13 +366,15 @@ class Expansion:
         successors: dict[int, NDArray[np.int32]] = {}
         for v in reversed(self.forest.order):
             self._refuse_late()
-            weights, children = self._weights[v], self.forest.children[v]
+            weights = self._weights[v]
+            children = self.forest.children[v]
             nodes = np.empty((*weights.shape, len(children)), np.int32)
             for i, (child, at) in enumerate(zip(children, self._below[v], strict=True)):
                 weights *= self._values[child][at]
                 nodes[:, :, i] = self._labels[child][at]
             self._values[v], self._labels[v], kept = merge_signatures(weights, nodes)
-            parameters[v], successors[v] = weights[kept], nodes[kept]
+            parameters[v] = weights[kept]
+            successors[v] = nodes[kept]
             parameters[v] /= parameters[v].sum(axis=1, keepdims=True)
         self._leave_out(parameters, successors)
 
@@ -373,7 +384,8 @@ class Expansion:
         successors: dict[int, NDArray[np.int32]],
     ) -> None:
         """Leave out what no row of positive probability reaches; a state without leads anywhere."""
-        numbers, forest = {}, self.forest
+        numbers = {}
+        forest = self.forest
         self._possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
         for v in forest.order:
             possible = self._possible[v]
@@ -384,12 +396,14 @@ class Expansion:
                 self._possible[child][at[live]] = True
             kept = np.bincount(self._labels[v][:-1][possible], minlength=len(parameters[v])) > 0
             numbers[v] = np.cumsum(kept, dtype=np.int32) - 1
-            parameters[v], successors[v] = parameters[v][kept], successors[v][kept]
+            parameters[v] = parameters[v][kept]
+            successors[v] = successors[v][kept]
         for v in forest.order:
             for place, child in enumerate(forest.children[v]):
                 after = numbers[child][successors[v][:, :, place]]
                 successors[v][:, :, place] = np.where(parameters[v] > 0, after, 0)
-        self.parameters, self.successors = parameters, successors
+        self.parameters = parameters
+        self.successors = successors
 
     def tables(self) -> Iterator[SetTable]:
         """Yield the tables of all variables' subtrees, with the signatures that can occur."""
@@ -444,5 +458,6 @@ def least_signatures(met: NDArray[np.int32]) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
     labels, first = index_rows(met)
     visits = np.bincount(labels).astype(np.float64)
-    n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
+    n = len(met)
+    meetings = float((visits * (visits - 1)).sum()) / 2
     return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + EXPECTED_PAIRS)))

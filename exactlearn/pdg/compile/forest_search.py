@@ -47,11 +47,14 @@ from exactlearn.pdg.model.forest import (
 ROUND = 2000
 """Moves of each round."""
 
-STEPS, STEPS_EACH, WORK = 30_000, 1_000, 24_000_000
+STEPS = 30_000
+STEPS_EACH = 1_000
+WORK = 24_000_000
 """Moves in each part of a network and for each of its variables, and cells of tables, after which
 the search ends when neither steps nor seconds are given."""
 
-MOST_PROVEN, MOST_JOINT = 8, 10_000
+MOST_PROVEN = 8
+MOST_JOINT = 10_000
 """Variables of a part, and cells of its joint distribution, up to which all forests are looked at:
 it takes a quarter of a second at most."""
 
@@ -128,16 +131,19 @@ def first_forests(
     until
         Time of the clock from which the first clique of a part is its root.
     """
-    adjacency, r = moral_graph(network.parents), network.cardinalities.tolist()
+    adjacency = moral_graph(network.parents)
+    r = network.cardinalities.tolist()
     forests = []
     for part in sorted(components(adjacency), key=len, reverse=True):
-        best, size = None, inf
+        best = None
+        size = inf
         for order in clique_orders(tree, r, part):
             if best is not None and clock() > until:
                 break
             forest = variable_forest(adjacency, order)
             if (expanded := forest.expanded_size(r)) < size or best is None:
-                best, size = forest, expanded
+                best = forest
+                size = expanded
         assert best is not None  # a part has a clique
         forests.append(best)
     return forests
@@ -174,7 +180,9 @@ class ForestSearch:
         *,
         until: float = np.inf,
     ) -> None:
-        self._network, self._budget, self._control = network, budget, budget.control
+        self._network = network
+        self._budget = budget
+        self._control = budget.control
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(budget.seed)
@@ -241,7 +249,8 @@ class ForestSearch:
 
     def _stop(self, part: int, tables: SetTables) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
-        steps, order = self._budget.steps, self._forests[part].order
+        steps = self._budget.steps
+        order = self._forests[part].order
         short = steps is None and self._budget.time_limit is None
         left = min(STEPS, STEPS_EACH * len(order)) if short else np.inf if steps is None else steps
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))

@@ -115,7 +115,8 @@ class Residuals:
         return self._levels[key]
 
     def _make_level(self, family: int, fixed: int) -> _Level:
-        members, table = self._members[family], self._tables[family]
+        members = self._members[family]
+        table = self._tables[family]
         inside = [i for i, v in enumerate(members) if fixed >> v & 1]
         outside = [i for i, v in enumerate(members) if not fixed >> v & 1]
         configurations = prod(table.shape[i] for i in inside)
@@ -130,13 +131,15 @@ class Residuals:
     def _make_step(self, family: int, fixed: int, variable: int) -> int:
         before = self._level(family, fixed)
         after = self._level(family, fixed | 1 << variable)
-        r, inner = self.cardinalities[variable], 1
+        r = self.cardinalities[variable]
+        inner = 1
         for v in self._members[family]:
             inner *= self.cardinalities[v] if v > variable and fixed >> v & 1 else 1
         first = before.representatives // inner * (r * inner) + before.representatives % inner
         at = (first[:, None] + np.arange(r) * inner).ravel()
 
-        start, size = self._used, len(before.representatives) * r
+        start = self._used
+        size = len(before.representatives) * r
         self._reserve(size)
         self.numbers[start : start + size] = after.numbers[at]
         scales = np.repeat(before.scales[before.representatives], r)
@@ -171,9 +174,11 @@ def number_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Give a vector's values >= 0 their numbers, in rising order."""
     order = np.argsort(values)
     numbers = np.empty(len(values), np.int32)
-    number, first = np.int32(0), values.min() if len(values) else 0.0
+    number = np.int32(0)
+    first = values.min() if len(values) else 0.0
     for i in order:
         if values[i] - first > TOLERANCE * first:
-            number, first = number + 1, values[i]
+            number = number + 1
+            first = values[i]
         numbers[i] = number
     return numbers

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 
-SIDE_BY_SIDE, MAX_FLOWS = 32, 1 << 18
+SIDE_BY_SIDE = 32
+MAX_FLOWS = 1 << 18
 """Most rows side by side, and most nodes times rows where there are several rows."""
 
 PIECE = 16_384
@@ -39,7 +40,8 @@ FEW_VISITS = 1 << 15
 SORTED_BY = 8
 """By how many variables rows are sorted."""
 
-NO_COUNTS, NO_POSTERIOR = np.empty(0), np.empty((1, 0))
+NO_COUNTS = np.empty(0)
+NO_POSTERIOR = np.empty((1, 0))
 
 SMALLEST = 1e-250
 """Rows less probable than this are computed with logarithms. A flow that underflows is below
@@ -119,7 +121,8 @@ class Block(NamedTuple):
 @kernel
 def block_space(layout: Layout, size: int) -> Block:
     """Return room for a block of so many rows."""
-    nodes, variables = len(layout.variable), len(layout.order)
+    nodes = len(layout.variable)
+    variables = len(layout.order)
     states = (layout.first_state + layout.cardinality).max()
     return Block(
         np.empty((states, size)),
@@ -178,7 +181,8 @@ def block_flows(
         columns. Rows below `SMALLEST` add nothing to either.
     """
     downwards = counts.size > 0 or posterior.size > 0
-    block, scale = block_space(layout, size), np.empty(size)
+    block = block_space(layout, size)
+    scale = np.empty(size)
     for start in range(0, codes.shape[1], size):
         n = min(size, codes.shape[1] - start)
         enter_evidence(layout, codes, start, n, logs, maximised, block)
@@ -225,13 +229,16 @@ def enter_evidence(
     block: Block,
 ) -> None:
     """Enter the evidence of the rows ``codes[:, start:start + n]``."""
-    evidence, allowed, observed = block.evidence, block.allowed, block.observed
+    evidence = block.evidence
+    allowed = block.allowed
+    observed = block.observed
     zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     for variable in layout.order:
         observed[variable] = maximised[variable]
     for place in range(len(layout.order) - 1, -1, -1):
         variable = layout.order[place]
-        parent, first = layout.forest[variable], layout.first_state[variable]
+        parent = layout.forest[variable]
+        first = layout.first_state[variable]
         seen = observed[variable]
         for b in range(n):
             seen |= codes[variable, start + b] >= 0
@@ -265,10 +272,17 @@ def reach(
     Their number; in the queue parents stand before children.
     """
     # Taken out of the tuples first: inside of loops that costs more than the loops.
-    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
-    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
-    first_state, allowed, observed = layout.first_state, block.allowed, block.observed
-    mark, queue = block.mark, block.queue
+    variables = layout.variable
+    parameter = layout.parameter
+    successor = layout.successor
+    successors = layout.successors
+    cardinality = layout.cardinality
+    n_children = layout.n_children
+    first_state = layout.first_state
+    allowed = block.allowed
+    observed = block.observed
+    mark = block.mark
+    queue = block.queue
     tail = head = 0
     for variable in layout.order:
         if layout.forest[variable] < 0:
@@ -281,7 +295,8 @@ def reach(
         k = n_children[variable]
         if k == 0 or not (everything or observed[variable]):
             continue
-        p, s = parameter[node], successor[node]
+        p = parameter[node]
+        s = successor[node]
         for h in range(cardinality[variable]):
             if allowed[first_state[variable] + h] and parameters[p + h] > 0.0:
                 for c in range(s + h * k, s + h * k + k):
@@ -320,16 +335,25 @@ def _out_flows(
     block: Block,
 ) -> None:
     """Fill the out-flows of the listed nodes, last first."""
-    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
-    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
-    first_state, allowed, evidence = layout.first_state, block.allowed, block.evidence
-    out_flow, product = block.out_flow, block.product[0]
+    variables = layout.variable
+    parameter = layout.parameter
+    successor = layout.successor
+    successors = layout.successors
+    cardinality = layout.cardinality
+    n_children = layout.n_children
+    first_state = layout.first_state
+    allowed = block.allowed
+    evidence = block.evidence
+    out_flow = block.out_flow
+    product = block.product[0]
     zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     for i in range(reached - 1, -1, -1):
         node = block.queue[i]
         variable = np.int64(variables[node])
-        k, first = n_children[variable], first_state[variable]
-        p, s = parameter[node], successor[node]
+        k = n_children[variable]
+        first = first_state[variable]
+        p = parameter[node]
+        s = successor[node]
         known = not block.observed[variable]
         for b in range(n):
             out_flow[node, b] = one if known else zero
@@ -368,11 +392,19 @@ def _in_flows(
     The weight over the row's probability goes in at the roots, or with logarithms at the end, where
     it may be zero: equation 18 leaves one over the root's own out-flow.
     """
-    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
-    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
-    first_state, allowed, evidence = layout.first_state, block.allowed, block.evidence
-    out_flow, in_flow = block.out_flow, block.in_flow
-    product, marginal = block.product, block.marginal
+    variables = layout.variable
+    parameter = layout.parameter
+    successor = layout.successor
+    successors = layout.successors
+    cardinality = layout.cardinality
+    n_children = layout.n_children
+    first_state = layout.first_state
+    allowed = block.allowed
+    evidence = block.evidence
+    out_flow = block.out_flow
+    in_flow = block.in_flow
+    product = block.product
+    marginal = block.marginal
     zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     marginal[:] = 0.0
     for i in range(reached):
@@ -386,8 +418,10 @@ def _in_flows(
     for i in range(reached):
         node = block.queue[i]
         variable = np.int64(variables[node])
-        k, first = n_children[variable], first_state[variable]
-        p, s = parameter[node], successor[node]
+        k = n_children[variable]
+        first = first_state[variable]
+        p = parameter[node]
+        s = successor[node]
         for h in range(cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
@@ -456,7 +490,8 @@ def expect(
     nodes = len(layout.variable)
     few = len(rows) * nodes <= FEW_VISITS
     order = np.arange(len(rows)) if few else row_order(layout, rows)
-    logs, size = np.empty(len(rows)), max(1, min(SIDE_BY_SIDE, MAX_FLOWS // nodes, len(rows)))
+    logs = np.empty(len(rows))
+    size = max(1, min(SIDE_BY_SIDE, MAX_FLOWS // nodes, len(rows)))
 
     def pass_over(
         chosen: NDArray[np.int64], size: int, logarithms: bool | None, added: NDArray[np.float64]

@@ -187,7 +187,8 @@ def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
             f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
             f" of the graph; got {table.shape}"
         )
-    lowest, highest = table.min(axis=0, initial=-1), table.max(axis=0, initial=-1)
+    lowest = table.min(axis=0, initial=-1)
+    highest = table.max(axis=0, initial=-1)
     if (lowest < -1).any() or (highest >= graph.cardinalities).any():
         row, variable = np.argwhere((table < -1) | (table >= graph.cardinalities))[0].tolist()
         raise DataError(
@@ -269,7 +270,8 @@ def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[
         Shape (at most k,).
     """
     order, (best, losses) = graph.order.tolist(), _losses_of_states(graph)
-    rows, lost = list[tuple[int, ...]](), list[float]()
+    rows: list[tuple[int, ...]] = []
+    lost: list[float] = []
     # Prefixes of rows: what the best row of each loses, its states, and the nodes that it reaches.
     queue = [(0.0, tuple[int, ...](), [0] * len(order))]
     while queue and len(rows) < k:
@@ -300,7 +302,9 @@ def _losses_of_states(graph: DecisionGraph) -> tuple[float, dict[int, NDArray[np
     The losses of each variable have the shape (nodes, states). They are relative to the best state
     of the node, with all that is below, and infinite for an impossible one.
     """
-    total, best, losses = 0.0, dict[int, NDArray[np.float64]](), dict[int, NDArray[np.float64]]()
+    total = 0.0
+    best: dict[int, NDArray[np.float64]] = {}
+    losses: dict[int, NDArray[np.float64]] = {}
     for v in graph.order[::-1].tolist():
         with np.errstate(divide="ignore"):
             logs = np.log(graph.parameters_of(v))

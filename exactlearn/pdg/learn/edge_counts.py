@@ -198,10 +198,12 @@ has one edge, of all rows.
 def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
     """Return a graph of the same distribution in which one edge leads to each node."""
     structure = structure_of(graph)
-    parameters, successors = {}, {}
+    parameters = {}
+    successors = {}
     for v in range(graph.n_variables):
         origin = heads_into(graph, structure, v)
-        r, n_children = int(graph.cardinalities[v]), len(graph.children[v])
+        r = int(graph.cardinalities[v])
+        n_children = len(graph.children[v])
         edges = origin[:, None].astype(np.int64) * r + np.arange(r)
         parameters[v] = graph.parameters_of(v)[origin]
         successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(np.int32)
@@ -236,7 +238,8 @@ def expected_edge_counts(
     DataError
         If a row is impossible under the graph.
     """
-    copied, weights = copied_by_edges(graph), rows.row_weights
+    copied = copied_by_edges(graph)
+    weights = rows.row_weights
     codes = rows.codes.astype(np.int16)
     counts, logs = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
     refuse_impossible(logs)
@@ -292,10 +295,14 @@ def improved_by_counts(
     """
     structure = structure_of(graph)
     taken = {v: np.arange(1) for v in range(graph.n_variables)}
-    labels, masses, parameters, successors = [], [], {}, {}
+    labels = []
+    masses = []
+    parameters = {}
+    successors = {}
     likelihood = refitted = 0.0
     for v in graph.order.tolist():
-        table, heads = tables[v], heads_into(graph, structure, v)
+        table = tables[v]
+        heads = heads_into(graph, structure, v)
         counts = np.zeros((len(structure[v]), table.shape[1]))
         np.add.at(counts, heads, table)
         likelihood += float(information(table).sum())

@@ -64,7 +64,8 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 """What a cell of size must gain in nats, of which validation chooses one, or BIC's."""
 
-MODEL_SHARE, LEAST_EXPECTED = 0.5, 0.5
+MODEL_SHARE = 0.5
+LEAST_EXPECTED = 0.5
 """Share of the network's distribution, beside the rows', in the weight of merges; and from how many
 expected rows on a node that no row reaches stays."""
 
@@ -177,7 +178,8 @@ def learn_hybrid(
                 break
             graph = graphs[k]
             if not dataset.is_complete:
-                count, left = 1.0 if smoothing is None else smoothing, control.remaining
+                count = 1.0 if smoothing is None else smoothing
+                left = control.remaining
                 graph = smoothed_by_em(graph, dataset, count, left)
             elif thesis:
                 graph = tuned_smoothing(graph, dataset, smoothing=smoothing)
@@ -292,7 +294,8 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
     TooLargeError
         If some variable has too many pairs of nodes to compare.
     """
-    codes, starts = aligned_codes(dataset, pdg.names, pdg.states), pdg.parameter_offsets[:-1]
+    codes = aligned_codes(dataset, pdg.names, pdg.states)
+    starts = pdg.parameter_offsets[:-1]
     reached = np.add.reduceat(expected_counts(pdg, codes, dataset.weights), starts)
     reach = np.add.reduceat(node_probabilities(pdg), starts)
     stays = (reached > 0) | (reach * dataset.row_weights.sum() >= least)
@@ -308,11 +311,14 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
             f"{most:,} pairs of a variable's nodes to compare, the limit is {MOST_DIVERGENCES:,}: "
             "give a network of fewer parents"
         )
-    structure, parameters, successors = structure_of(pdg), {}, {}
+    structure = structure_of(pdg)
+    parameters = {}
+    successors = {}
     divergence: dict[int, NDArray[np.float64]] = {}
     nearest: dict[int, NDArray[np.int64]] = {}
     for v in reversed(pdg.order.tolist()):
-        p, staying = pdg.parameters_of(v), kept[v]
+        p = pdg.parameters_of(v)
+        staying = kept[v]
         heads = np.empty_like(structure[v])
         # A state that is impossible below counts as one of the smallest probability there is.
         divergences = xlogy(p, p).sum(axis=1)[:, None] - p @ np.log(p[staying] + TINY).T
@@ -324,5 +330,6 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
             del divergence[child]
         divergence[v], nearest[v] = divergences, divergences.argmin(axis=1)
         nearest[v][staying] = np.arange(len(staying))
-        parameters[v], successors[v] = p[staying], heads[staying]
+        parameters[v] = p[staying]
+        successors[v] = heads[staying]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)

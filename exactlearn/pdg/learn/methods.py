@@ -146,7 +146,9 @@ def _by_structural_em(
     options: dict[str, Any],
 ) -> LearnedGraphs:
     """Learn a graph for each weight, from the network's graph or by rounds."""
-    start, models, finished = _start(network, seed), list[LearnedGraph](), True
+    start = _start(network, seed)
+    models: list[LearnedGraph] = []
+    finished = True
     weights = size_weights or (None,)
     for size_weight in counted("size weight", weights, len(weights)):
         if not finished:
@@ -167,7 +169,8 @@ def _from_networks(
     options: dict[str, Any],
 ) -> LearnedGraphs:
     """Learn from the network, or from one of fewer parents where its graph is too large."""
-    size_weights, seed = options["size_weights"], options["seed"]
+    size_weights = options["size_weights"]
+    seed = options["seed"]
     score: Score = BDeu()
     if size_weights:  # merging takes away what a larger weight would not pay for
         score = PenalisedLikelihood(max(min(size_weights), LEAST_SIZE_WEIGHT))

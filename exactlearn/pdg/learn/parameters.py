@@ -144,7 +144,8 @@ def choose_graph_smoothing(
     if (weights.sum() if whole else np.count_nonzero(weights)) < 2:
         return SmoothingChoice(1.0, nan, 0)
     folds = divided(weights, FOLDS, seed)
-    codes, units = aligned_codes(dataset, graph.names, graph.states), pseudo_counts(graph, prior)
+    codes = aligned_codes(dataset, graph.names, graph.states)
+    units = pseudo_counts(graph, prior)
     parts = [
         (codes[folds.rows[k]], folds.weights[k]) for k in folds.fold == np.arange(folds.n)[:, None]
     ]
@@ -274,9 +275,12 @@ def available_counts(
     Counts laid out as the parameters.
     """
     counts = np.zeros(layout.parameter[-1])
-    possible, block = np.ones(len(counts)), block_space(layout, 1)
-    node_of, n_nodes = np.empty(len(layout.order), np.int64), np.empty(len(layout.order), np.int64)
-    none, columns = np.zeros(len(layout.order), np.bool_), np.ascontiguousarray(codes.T)
+    possible = np.ones(len(counts))
+    block = block_space(layout, 1)
+    node_of = np.empty(len(layout.order), np.int64)
+    n_nodes = np.empty(len(layout.order), np.int64)
+    none = np.zeros(len(layout.order), np.bool_)
+    columns = np.ascontiguousarray(codes.T)
     for d in range(len(codes)):
         # The nodes that the row may reach, whatever its missing cells are.
         n_nodes[:] = 0
@@ -362,7 +366,8 @@ class ParameterEM:
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Yield the graph's parameters, then random ones with the same zeros."""
     yield graph.parameters
-    rng, possible = np.random.default_rng(seed), graph.parameters > 0
+    rng = np.random.default_rng(seed)
+    possible = graph.parameters > 0
     for _ in range(starts - 1):
         yield graph.relative(rng.exponential(size=len(possible)) * possible, graph.parameters)
 

@@ -34,7 +34,8 @@ from exactlearn.solvers.component_solver import INNER_SEARCH
 from exactlearn.structure.selection import fitted_network
 from exactlearn.structure.structural_em import structural_em
 
-ITERATIONS, TOLERANCE = 500, 1e-9
+ITERATIONS = 500
+TOLERANCE = 1e-9
 """Most iterations of EM for a pair, and the relative gain of its likelihood that ends it."""
 
 TINY = float(np.finfo(float).tiny)
@@ -42,7 +43,8 @@ TINY = float(np.finfo(float).tiny)
 SHARE = 0.01
 """Weight of the uniform distribution in the first parameters: EM never leaves a zero."""
 
-MAX_PARENTS, SMOOTHING = 3, 0.25
+MAX_PARENTS = 3
+SMOOTHING = 0.25
 """Most parents of a variable, and pseudo-counts, of the networks that are learned."""
 
 EXACT_VARIABLES = 18
@@ -86,7 +88,8 @@ def mutual_information(
                 # The code -1 is the last row or column.
                 table[codes[d, i], codes[d, j]] += weights[d]
             joint = pair_joint(table, iterations, tolerance)
-            row, column = np.zeros(joint.shape[0]), np.zeros(joint.shape[1])
+            row = np.zeros(joint.shape[0])
+            column = np.zeros(joint.shape[1])
             add_up(joint, row, column)
             value = 0.0
             for h in range(joint.shape[0]):
@@ -109,9 +112,13 @@ def pair_joint(
         Counts, shape (states + 1, states + 1): in the last row the first variable is missing, in
         the last column the second one.
     """
-    r, s = table.shape[0] - 1, table.shape[1] - 1
-    joint, row, column = np.empty((r, s)), np.zeros(r), np.zeros(s)
-    both, half = 0.0, 0.0
+    r = table.shape[0] - 1
+    s = table.shape[1] - 1
+    joint = np.empty((r, s))
+    row = np.zeros(r)
+    column = np.zeros(s)
+    both = 0.0
+    half = 0.0
     for h in range(r):
         half += table[h, s]
         for k in range(s):
@@ -121,7 +128,8 @@ def pair_joint(
     for h in range(r):
         for k in range(s):
             joint[h, k] = (table[h, k] + 1.0) / (both + r * s)
-    before, observed = -np.inf, both + half
+    before = -np.inf
+    observed = both + half
     # without half-observed rows, one step leads to the maximum; without rows, none
     for _ in range(0 if observed == 0.0 else 1 if half == 0.0 else iterations):
         add_up(joint, row, column)
@@ -149,7 +157,8 @@ def add_up(
     joint: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64]
 ) -> None:
     """Fill in the marginal distributions of a joint one."""
-    row[:], column[:] = 0.0, 0.0
+    row[:] = 0.0
+    column[:] = 0.0
     for h in range(len(row)):
         for k in range(len(column)):
             row[h] += joint[h, k]
@@ -193,7 +202,8 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     edges = minimum_spanning_tree(np.triu(cost)).toarray() > 0
     edges |= edges.T
     total = np.where(edges, gain, 0.0).sum(axis=1)
-    forest, seen = np.full(len(r), -1, np.int32), np.zeros(len(r), np.bool_)
+    forest = np.full(len(r), -1, np.int32)
+    seen = np.zeros(len(r), np.bool_)
     for root in np.argsort(-total, kind="stable").tolist():
         if not seen[root]:
             tree, parents = breadth_first_order(edges, root, directed=False)
@@ -218,11 +228,15 @@ def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:
     forest
         Parent of each variable, -1 for a root.
     """
-    names, states, codes = dataset.names, dataset.states, dataset.codes
+    names = dataset.names
+    states = dataset.states
+    codes = dataset.codes
     children = forest_children(forest)
-    parameters, successors = {}, {}
+    parameters = {}
+    successors = {}
     for v, parent in enumerate(forest.tolist()):
-        r, k = len(states[v]), len(children[v])
+        r = len(states[v])
+        k = len(children[v])
         # A missing cell is a last state; a root has one row.
         above = len(states[parent]) if parent >= 0 else 1
         table = np.zeros((above + 1, r + 1))
@@ -263,7 +277,8 @@ def learned_network(
     The best network so far, once the search around this one is over; a tree where the scoring of
     complete rows was cut short; perhaps without arcs for incomplete rows.
     """
-    score, control = BIC() if score is None else score, SearchControl.within()
+    score = BIC() if score is None else score
+    control = SearchControl.within()
     solver = "dynamic" if dataset.n_variables <= EXACT_VARIABLES else "ordering"
     parents: tuple[tuple[int, ...], ...] | None
     if dataset.is_complete:

@@ -54,7 +54,8 @@ from exactlearn.scoring.scores import score_tolerance, total_weight
 SWEEPS = 100
 """Most rounds of splits, merges and redirections from one start."""
 
-SUPPORTS, MOST_NODES = (inf, 10.0, 100.0), 256
+SUPPORTS = (inf, 10.0, 100.0)
+MOST_NODES = 256
 """Least rows of an edge with a node of its own in the first structures, the smallest one first
 (THESIS, Algorithm 4.7), and most such nodes. On CHILD, 1,000 rows, the score is 3.0 nats higher
 than from the smallest one alone; parity needs the others."""
@@ -109,7 +110,8 @@ def populate(rows: Dataset, forest: NDArray[np.int32], successors: Successors) -
     successors
         The structure; the first node of a root is the one that counts.
     """
-    order, children = forest_order(forest), forest_children(forest)
+    order = forest_order(forest)
+    children = forest_children(forest)
     reached = np.zeros((len(forest), len(rows.row_weights)), np.int32)
     kept: dict[int, NDArray[np.int32]] = {v: successors[v][:1].copy() for v in order}
     counts: dict[int, NDArray[np.float64]] = {}
@@ -143,11 +145,13 @@ def expanded_structure(
     most_nodes
         Most nodes of a variable; the edges with most rows get them.
     """
-    order, children = forest_order(forest), forest_children(forest)
+    order = forest_order(forest)
+    children = forest_children(forest)
     reached = np.zeros((len(order), len(rows.row_weights)), np.int64)
     structure = {}
     for v in order:
-        r, nodes = len(rows.states[v]), int(reached[v].max()) + 1
+        r = len(rows.states[v])
+        nodes = int(reached[v].max()) + 1
         edges = reached[v] * r + rows.codes[:, v]
         mass = np.bincount(edges, rows.row_weights, nodes * r)
         heads = np.zeros(nodes * r, np.int32)
@@ -186,7 +190,8 @@ class SubtreeRows:
             below = self.labels[list(children[v])]
             keys = np.column_stack((rows.codes[:, v], *below)).astype(np.int32)
             self.labels[v], first = index_rows(keys)
-            self._state[v], self._below[v] = rows.codes[first, v], below[:, first]
+            self._state[v] = rows.codes[first, v]
+            self._below[v] = below[:, first]
 
     def out_flows(
         self,
@@ -222,7 +227,8 @@ def redirect_edges(
     The score never falls: what the parameters that stand lose or gain is known exactly, and those
     estimated afterwards are at least as good.
     """
-    graph, structure = populated.graph, structure_of(populated.graph)
+    graph = populated.graph
+    structure = structure_of(populated.graph)
     reached = populated.reached.astype(np.int64)
     flows: dict[int, NDArray[np.float64]] = {}
     for v in reversed(forest_order(graph.forest)):
@@ -257,7 +263,8 @@ def choose_heads(
     cost
         What a node costs, in nats.
     """
-    edges, n = np.arange(len(flows)), flows.shape[1]
+    edges = np.arange(len(flows))
+    n = flows.shape[1]
     best = flows.argmax(axis=1)
     best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
     used = np.bincount(best, minlength=n) > 0

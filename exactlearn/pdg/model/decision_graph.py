@@ -187,7 +187,8 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         >>> graph.parameters_of(graph.index("tub")).round(3).tolist()
         [[0.05, 0.95], [0.01, 0.99]]
         """
-        r, m = self.cardinalities[variable], self.node_counts[variable]
+        r = self.cardinalities[variable]
+        m = self.node_counts[variable]
         start = self.parameter_offsets[self.first_nodes[variable]]
         return self.parameters[start : start + m * r].reshape(m, r)
 
@@ -271,7 +272,8 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         places, states = self.places(like)
         number = {v: k for k, v in enumerate(places)} | {-1: -1}
         forest = np.array([number[int(self.forest[v])] for v in places], np.int32)
-        parameters, successors = [], []
+        parameters = []
+        successors = []
         for v, own in zip(places, states, strict=True):
             after = self.successors_of(v) - self.first_nodes[list(self.children[v])]
             order = np.argsort([number[child] for child in self.children[v]]).astype(np.int64)

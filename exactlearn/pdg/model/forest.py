@@ -182,10 +182,12 @@ def variable_forest(
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
     """Return the connected components of a graph, each in increasing order."""
-    parts, seen = [], set[int]()
+    parts = []
+    seen: set[int] = set()
     for start in range(len(adjacency)):
         if start not in seen:
-            reached, stack = {start}, [start]
+            reached = {start}
+            stack = [start]
             while stack:
                 fresh = adjacency[stack.pop()] - reached
                 reached |= fresh

@@ -36,7 +36,8 @@ class NodeFunction:
 
     def __init__(self, graph: DecisionGraph, v: int, path: Sequence[int]) -> None:
         functions = np.arange(graph.node_counts[v])  # of the nodes of the ancestor at hand
-        count, child = len(functions), v
+        count = len(functions)
+        child = v
         self._levels: list[tuple[int, int, NDArray[np.int64]]] = []
         for u in path:
             place = graph.children[u].index(child)
@@ -55,7 +56,8 @@ class NodeFunction:
     @property
     def needed(self) -> list[int]:
         """Ancestors that the function depends on, from the root on."""
-        reached, needed = np.array([self._root]), []
+        reached = np.array([self._root])
+        needed = []
         for u, first, after in self._levels:
             here = (reached >= first) & (reached < first + len(after))
             if here.any():
@@ -65,7 +67,8 @@ class NodeFunction:
 
     def table(self) -> NDArray[np.int64]:
         """Return the node for each configuration of the needed ancestors, -1 where impossible."""
-        table, needed = np.array(self._root), self.needed
+        table = np.array(self._root)
+        needed = self.needed
         for u, first, after in self._levels:
             if u in needed:
                 here = (table >= first) & (table < first + len(after))
@@ -100,7 +103,8 @@ def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[C
     """
     contexts: dict[int, list[Cube]] = {}
     queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
-    queue, complete = [({}, table, list(range(table.ndim)))], True
+    queue = [({}, table, list(range(table.ndim)))]
+    complete = True
     for cube, whole, all_axes in queue:
         axes, part = without_redundant(all_axes, whole)
         if part.ndim == 0:
@@ -180,7 +184,8 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
     >>> to_network(compile_network(xor)).names
     ('a', 'b', 'c', 'node_of_c')
     """
-    names, states = list(graph.names), list(graph.states)
+    names = list(graph.names)
+    states = list(graph.states)
     parents: list[tuple[int, ...]] = [()] * graph.n_variables
     tables: list[NDArray[np.float64]] = [np.empty(0)] * graph.n_variables
     # Variables of the network, and the node of each of their states: none for a single node.
@@ -199,7 +204,8 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
             tables.append(np.eye(n)[successors])
             first = int(graph.first_nodes[v])
             states.append(tuple(str(first + k) for k in range(n)))
-            above, successors = (len(names),), np.arange(n)
+            above = (len(names),)
+            successors = np.arange(n)
             names.append(_unused(f"node_of_{graph.names[v]}", names))
         node_given[v] = above, successors
         parents[v], tables[v] = above, graph.parameters_of(v)[successors]
@@ -216,7 +222,8 @@ def _successors(
     place = graph.children[parent].index(v)
     column = graph.successors_of(parent)[:, :, place] - graph.first_nodes[v]
     above, nodes = node_given[parent]
-    node, given = column[nodes].astype(np.int64), (*above, parent)
+    node = column[nodes].astype(np.int64)
+    given = (*above, parent)
     varying = [axis for axis in range(node.ndim) if (np.diff(node, axis=axis) != 0).any()]
     fixed = tuple(slice(None) if axis in varying else 0 for axis in range(node.ndim))
     return tuple(given[axis] for axis in varying), node[fixed]
