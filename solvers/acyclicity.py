@@ -83,6 +83,7 @@ class Acyclicity(Conshdlr):
 
     def _judge(self, solution: Any) -> Reply:
         x = self.master.solution(solution)
+        # a circuit of whole arcs has length 0, so that any is found
         support = self.master.support(np.round(x))
         circuits = short_circuits(support, self.master.component.n_variables, 1)
         is_out = len(circuits) > 0 or self.master.cut(self.master.selection(x)) is not None
@@ -91,9 +92,11 @@ class Acyclicity(Conshdlr):
     def _enforce(self) -> Reply:
         x = self.master.relaxed()
         n = self.master.component.n_variables
+        # clusters first: SCIP enforces solutions that are whole
         circuits = short_circuits(self.master.support(x), n, MOST_CUTS)
         if len(circuits):
             return self._add(Counted.of(circuits), forced=True)
+        # an acyclic selection may break constraints on the whole network
         row = self.master.cut(self.master.selection(x))
         if row is None:
             return {"result": RESULT.FEASIBLE}
@@ -106,10 +109,12 @@ class Acyclicity(Conshdlr):
         x = self.master.relaxed()
         support = self.master.support(x)
         n = self.master.component.n_variables
+        # clusters of the pool, then the searches from quick to thorough
         quick = quick_clusters(support, n, MOST_CUTS, self.rng)
         demands = self.master.demands
         violated = Counted.join(self.pool.violated(support, MOST_CUTS), quick)
         violated = separate(support, n, MOST_CUTS, self.rng, violated, quick)
+        # inequalities of constraints on the whole network
         rows = [] if demands is None else demands.violated(x, support.arcs(n))
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]
@@ -134,6 +139,7 @@ class Acyclicity(Conshdlr):
         """Add cluster inequalities to the linear program."""
         component = self.master.component
         few = satisfied(component, cuts.clusters, cuts.counts)
+        # the shorter one of two equivalent rows of each cluster
         uses, forms = cluster_rows(cuts.clusters[:, component.child], few)
         endless = self.master.model.infinity()
         sizes = cuts.clusters.sum(axis=1)
@@ -156,6 +162,7 @@ class Acyclicity(Conshdlr):
             "cut", lhs=inequality.lower, rhs=upper, local=False, modifiable=False, removable=True
         )
         model.cacheRowExtensions(row)
+        # coefficients are cached until the row is complete
         terms = zip(inequality.candidates.tolist(), inequality.weights.tolist(), strict=True)
         for c, weight in terms:
             model.addVarToRow(row, columns[c], weight)

@@ -48,6 +48,7 @@ def best_selection(component: Component) -> Selection | None:
     candidate = np.full((n, n + 1), -1)
     candidate[component.child, tail] = np.arange(component.n_candidates)
     score = np.where(candidate >= 0, component.scores[candidate], -np.inf)
+    # an acyclic selection is an arborescence of the root
     parent = maximum_arborescence(score)
     if parent is None:
         return None
@@ -135,6 +136,7 @@ def _contract(vertices: list[_Vertex], circuit: list[int], place: NDArray[np.int
     # An arc into the circuit replaces the arc that is taken into the vertex that it enters.
     values = np.stack([vertices[v].value - vertices[v].value[vertices[v].tail] for v in circuit])
     heads = np.stack([vertices[v].head for v in circuit])
+    # the best entering arc from each tail
     best = values.argmax(axis=0)
     tails = np.arange(len(place))
     value = values[best, tails]

@@ -107,8 +107,10 @@ class Master:
         self.cutoff = self.bound = np.inf
         self.model = new_model(component, component.losses, seed)
         self.model.setParam("limits/absgap", options.absolute_gap)
+        # the integer program without cycles excluded
         self.x = add_variables(self.model, component, component.losses)
         add_pair_rows(self.model, component, self.x)
+        # constraints on the whole network
         for row in [] if demands is None else demands.rows:
             terms = zip(row.candidates.tolist(), row.weights.tolist(), strict=True)
             self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.lower)
@@ -116,6 +118,7 @@ class Master:
         clusters = (
             Counted.none(component.n_variables) if multipliers is None else multipliers.counted
         )
+        # acyclicity: cluster inequalities as they are violated
         self.acyclicity = Acyclicity(self, clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
@@ -126,6 +129,7 @@ class Master:
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
         )  # fmt: skip
+        # the incumbent, and the score that selections must exceed
         if incumbent is not None:
             self._begin_with(incumbent, options.absolute_gap)
         self._raise_floor()
@@ -218,6 +222,7 @@ class Master:
         if self.control.left < 1e20:
             self.model.setParam("limits/time", self.control.left)
         self.model.optimize()
+        # what the last callback did not see
         if self.model.getNSols():
             self._take_best()
         self._take_bound()
@@ -225,6 +230,7 @@ class Master:
             raise self.failure
         control = self.control
         nodes = self.model.getNTotalNodes()
+        # SCIP's status as an outcome
         status = self.model.getStatus()
         if status == "infeasible" and control.incumbent is None:
             return control.infeasible(nodes)
@@ -284,6 +290,7 @@ class Rounding(Heur):
 
     def _round(self) -> dict[str, Any]:
         master = self.master
+        # the same solution is rounded once
         x = master.relaxed()
         if np.array_equal(x, self.seen):
             return {"result": RESULT.DIDNOTRUN}

@@ -79,6 +79,7 @@ class CandidateTable:
         kept = problem.select(problem.allowed).constrained_by(())
         order = np.lexsort((-kept.scores, kept.child))
         sizes = np.diff(kept.member_first)
+        # members follow their candidates, each set in increasing order
         rank = np.argsort(order)
         members = kept.members[np.argsort(np.repeat(rank, sizes), kind="stable")]
         ordered = replace(
@@ -179,6 +180,7 @@ def neighbours(
     bits = table.bits
     child = table.problem.child
     current = table.selection(parents)
+    # a candidate in place of the current one, where that is another and closes no cycle
     descendants = _descendants(parents, bits.shape[1])
     reached = fsum(scores[current].tolist()) + (scores - scores[current][child])
     fits = (bits != bits[current][child]).any(axis=1) & (reached > floor)
@@ -239,6 +241,7 @@ def _cheapest(
         bits = table.bits[rows]
         scores = table.problem.scores[rows]
         fits = table.holds(condition) & ~(bits & descendants[v]).any(axis=1)
+        # only subsets of the current parents, to end a circle of steps
         smaller = fits & ~(bits & ~table.bits[current[v]]).any(axis=1)
         fits = smaller if shrink and smaller.any() else fits
         if fits.any():
@@ -256,6 +259,7 @@ def _descendants(parents: Sequence[Sequence[int]], words: int) -> NDArray[np.uin
     """Return each variable's descendants and itself as bit sets, shape (n, words)."""
     descendants = np.zeros((len(parents), words), np.uint64)
     offspring = children(parents)
+    # children before their parents
     for v in reversed(topological_order(parents)):
         descendants[v, v // 64] |= np.uint64(1) << np.uint64(v % 64)
         for c in offspring[v]:
@@ -283,6 +287,7 @@ def with_implied_arcs(problem: Problem) -> Problem | None:
 
 def simple_network(problem: Problem) -> Parents | None:
     """Return a network that satisfies all constraints, if one with arcs for ancestors is found."""
+    # required ancestors become parents
     overall = problem.overall_constraints
     direct = {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
     adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
@@ -309,9 +314,11 @@ def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Par
     """Return the smallest, or largest, allowed parent set of each variable along an order."""
     sizes = np.diff(problem.member_first)
     child = problem.child
+    # candidates with all parents earlier in the order
     owner = owners(problem.member_first)
     late = position[problem.members] > position[child[owner]]
     rows = problem.allowed & (np.bincount(owner[late], minlength=problem.n_candidates) == 0)
+    # of these the smallest or largest of each variable
     rank = np.lexsort((preferred * sizes, child))
     rank = rank[rows[rank]]
     best = rank[np.searchsorted(child[rank], np.arange(problem.n_variables))]
@@ -365,6 +372,7 @@ class Precedence:
         """
         while True:
             before = self._closure()
+            # forced relations, and the arcs against them
             against = self._against(before)
             if self._contradicts(before, against):
                 return None
@@ -372,6 +380,7 @@ class Precedence:
             implied = frozenset(
                 (variables[u], variables[v]) for u, v in np.argwhere(against).tolist()
             )
+            # adjacencies with one direction left become arcs
             ruled_out = self.forbidden | implied
             is_out = [(arc in ruled_out, arc[::-1] in ruled_out) for arc in self.adjacent]
             if (True, True) in is_out:

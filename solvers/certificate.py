@@ -142,6 +142,7 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
     def text(self) -> str:
         """Return the JSON text, one line for each cluster and node."""
         content = asdict(self)
+        # keys in order, so that equal certificates are equal texts
         lines = [f"{_json(key)}: {_json_lines(content[key])}" for key in sorted(content)]
         return "{" + ",\n".join(lines) + "}\n"
 
@@ -202,6 +203,7 @@ def decimal(number: Fraction) -> str:
     ('-1.25', '3')
     """
     with localcontext() as context:
+        # digits enough for the exact quotient
         context.prec = number.numerator.bit_length() + number.denominator.bit_length() + 1
         return f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize():f}"
 
@@ -295,6 +297,7 @@ class Writing:
             node = stack.pop()
             if isinstance(node, Leaf):
                 nodes.append(["leaf", self._multipliers(node.pairs)])
+            # the node that is popped next is pushed last
             elif isinstance(node, Arc):
                 nodes.append(["arc", node.parent, node.child])
                 stack += [node.absent, node.present]

@@ -106,6 +106,7 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
         name, count = next(rows)
         need(name in index and name not in tables, f"scores: {name!r} is unknown or repeated")
         table = tables[name] = {}
+        # its parent sets, each with a score and the number of parents
         for _ in range(int(count)):
             score, size, *parents = next(rows)
             mask = bit_set([index[parent] for parent in parents if parent != name], len(names))
@@ -165,6 +166,7 @@ def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
         adjusted[child] = [score + reward(parents, near) for score, parents in candidates]
         bound += max(adjusted[child])
     reach = Bounds()
+    # a candidate in place of the maximum of its child
     for child, scores in adjusted.items():
         without_child = bound - max(scores)
         reach[child] = [without_child + score for score in scores]
@@ -244,6 +246,7 @@ class Tree(NamedTuple):
     def split(self, number: int, task: Task, *parts: Any) -> list[Task]:
         """Bound groups of variables alone, and the variables of no group by their best scores."""
         problem, claim = task
+        # parents outside of a group are granted
         left = problem
         tasks = []
         for members, bound in parts:

@@ -66,6 +66,7 @@ class Support(NamedTuple):
     def arcs(self, n: int) -> NDArray[np.float64]:
         """Return the value of each arc [parent, child], shape (n, n)."""
         sizes = np.diff(self.member_first)
+        # an arc has the value of all candidates that contain it
         arcs = self.members * n + np.repeat(self.child, sizes)
         values = np.bincount(arcs, np.repeat(self.x, sizes), n * n)
         return np.asarray(values, np.float64).reshape(n, n)
@@ -139,6 +140,7 @@ def violations(
     violation = np.empty(len(clusters))
     for k in range(len(clusters)):
         cluster = clusters[k]
+        # v(C, k): the constant, then the candidates with k parents or more
         violation[k] = counts[k] - count_true(cluster)
         for s in range(len(x)):
             if cluster[child[s]]:
@@ -164,6 +166,7 @@ def disjoint_clusters(
     n = len(order)
     owner = child[listed]
     missing = member_first[listed + 1] - member_first[listed]
+    # the listed candidates that have each variable as a parent
     starts, users = _users(listed, member_first, members, n)
     # place all that can be
     left = np.zeros(n, np.bool_)
@@ -288,6 +291,7 @@ def _minimal_cluster(
             continue
         trial[v] = False
         queue[0] = v
+        # what is left without it is a smaller cluster, unless nothing is
         placed = _place(queue, 1, owner, starts, users, tried, trial)
         if placed < size:
             size -= placed

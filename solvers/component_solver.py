@@ -250,6 +250,7 @@ class Progress:
         state = self.states[k]
         component = state.component
         score = component.total(selection)
+        # only better ones count
         if score <= state.score:
             return False
         self._without_incumbent -= state.selection is None
@@ -270,6 +271,7 @@ class Progress:
         state.closed = closed
         state.nodes = max(state.nodes, nodes)
         self.open_nodes = open_nodes
+        # no bound is below a score
         bound = max(bound, state.score)
         if bound < state.bound:
             state.bound = bound
@@ -291,6 +293,7 @@ class Progress:
         """
         old = self.states[k]
         assert old.selection is not None, "the component has an incumbent"
+        # the incumbent's candidates stay, so that each part has an incumbent
         kept = np.union1d(candidates, old.selection)
         first = len(self.states)
         for part in split(self.problem, old.component.candidate[kept]):
@@ -298,6 +301,7 @@ class Progress:
             score = part.total(selection)
             self.states.append(ComponentState(part, part.relaxation, selection, score))
             self.selection[part.variables] = part.candidate[selection]
+        # the parts count in its place
         old.refined = True
         old.closed = True
         old.score = sum(state.score for state in self.states[first:])
@@ -329,10 +333,12 @@ class Progress:
 
 def _inherited(old: Component, incumbent: Selection, part: Component) -> Selection:
     """Return the part's best candidates within the parent sets of a component's incumbent."""
+    # the incumbent's arcs inside the part
     place = np.searchsorted(old.variables, part.variables)
     inside = np.ix_(place, place)
     is_parent = bits_to_matrix(old.parents[incumbent], old.n_variables)[inside]
     parents = bits_to_matrix(part.parents, part.n_variables)
+    # candidates stand by falling score: the first that fits is the best
     fitting = np.flatnonzero(~(parents & ~is_parent[part.child]).any(axis=1))
     return fitting[np.searchsorted(part.child[fitting], np.arange(part.n_variables))]
 

@@ -129,6 +129,7 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     if candidates is not None:
         kept = np.zeros(problem.n_candidates, np.bool_)
         kept[candidates] = True
+    # only candidates that may be chosen make arcs
     numbers = np.flatnonzero(kept)
     problem = problem.select(kept)
     parts = _strong_parts(problem)
@@ -137,6 +138,7 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     rows = np.lexsort((np.arange(len(part)), -problem.scores, problem.child, part))
     starts = np.flatnonzero(np.diff(part[rows], prepend=-1))
     local = np.full(problem.n_variables + 1, -1, np.int64)
+    # each part with its own numbers, and rows of the whole problem
     components = [_component(problem, part_rows, local) for part_rows in np.split(rows, starts)[1:]]
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
@@ -145,6 +147,7 @@ def _strong_parts(problem: Problem) -> NDArray[np.int64]:
     """Return the part of each variable, numbered by smallest variable."""
     n = problem.n_variables
     child = np.repeat(problem.child, np.diff(problem.member_first)).astype(np.int64)
+    # an arc for each parent of some candidate
     arcs = np.unique(problem.members.astype(np.int64) * n + child)
     labels = strong_components(arcs // n, arcs % n, n)
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
@@ -177,6 +180,7 @@ def strong_components(
         graph = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)).tocsr()
         labels = connected_components(graph, directed=True, connection="strong")[1]
         return np.asarray(labels, np.int64)
+    # the transitive closure by repeated squaring
     reached = np.eye(n, dtype=np.bool_)
     reached[tails, heads] = True
     for _ in range(n.bit_length()):
@@ -194,8 +198,10 @@ def _component(problem: Problem, rows: NDArray[np.int64], local: NDArray[np.int6
     first = offsets(problem.first[variables + 1] - problem.first[variables])
     width = -(-len(variables) // WORD)
     local[variables] = np.arange(len(variables))
+    # parents inside the part as bits; those outside are granted
     parents = bit_sets(problem.member_first, problem.members, rows, local, width)
     local[variables] = -1
+    # candidates of which a better one needs a subset of the parents leave
     keep = undominated(first, parents)
     kept = np.add.reduceat(keep.astype(np.int64), first[:-1])
     return Component(
@@ -218,6 +224,7 @@ def bit_sets(
     sizes = starts[rows + 1] - starts[rows]
     owner = np.repeat(np.arange(len(rows)), sizes)
     first = offsets(sizes)[:-1]
+    # members outside have the number -1
     bits = local[items[np.arange(len(owner)) + np.repeat(starts[rows] - first, sizes)]]
     owner = owner[bits >= 0]
     bits = bits[bits >= 0]
@@ -240,6 +247,7 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
                 if b < 0 or masks[c, b >> 6] >> np.uint64(b & 63) & np.uint64(1):
                     largest = b
                     k = last[b]
+                    # kept rows whose largest member is b
                     while k >= 0:
                         outside = np.uint64(0)
                         for w in range(masks.shape[1]):

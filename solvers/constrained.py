@@ -112,6 +112,7 @@ class Demands:
         """
         rows = []
         for threshold in THRESHOLDS if self.overall else ():
+            # the graph of the arcs above a threshold, cyclic or not
             columns = (arcs > threshold).T
             graph = tuple(tuple(np.flatnonzero(column).tolist()) for column in columns)
             clauses = (c.clause(graph) for c in self.overall)
@@ -163,6 +164,7 @@ def branch_and_cut(
         parents=table.bits,
         candidate=np.arange(problem.n_candidates),
     )
+    # all variables are one component: constraints tie them together
     progress = Progress(problem, [component], control, offset)
     progress.prove(0, bound, closed=False)
     if incumbent is not None:
@@ -171,6 +173,7 @@ def branch_and_cut(
     kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
     solver_options = SolverOptions(**parameters, **kept, multipliers=multipliers)
     inner = ComponentControl(progress, 0, solver_options)
+    # the integer program
     master = Master(component, inner.incumbent, inner, demands)
     outcome = master.optimise()
     progress.prove(0, outcome.bound, outcome.nodes, closed=outcome.proven)
@@ -218,6 +221,7 @@ def solve_constrained(
         message names a smallest set of them that contradict each other.
     """
     with SearchControl(time_limit, on_event).running() as control:
+        # arcs that follow from the constraints, or a contradiction
         implied = with_implied_arcs(problem)
         if implied is None:
             return _infeasible(problem, solver, control)
@@ -256,6 +260,7 @@ def solve_constrained(
         if is_proven and network is None:
             return _infeasible(problem, solver, control, nodes)
         control.record()
+    # the answer, which is checked against the constraints
     result = Result(
         names=problem.names,
         parents=network,
@@ -340,10 +345,12 @@ def conflict(problem: Problem, control: SearchControl = UNLIMITED) -> str:
         return problem.constrained_by(()).conflict_message()
     control = SearchControl(CONFLICT, outer=control)
     requirements: Sequence[Requirement] = problem.requirements
+    # a contradiction that implied arcs show is made small without a search
     if with_implied_arcs(problem) is None:
         requirements = minimal_conflict(
             requirements, lambda some: with_implied_arcs(problem.constrained_by(some)) is not None
         )
+    # the others are tested by searches, as long as there is time
     in_time = True
 
     def may_be_satisfied(some: Sequence[Requirement]) -> bool:

@@ -254,6 +254,7 @@ class ForbiddenAncestor(Constraint):
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
+        # some arc of the path must leave
         path = directed_path(children(parents), self.ancestor, {self.descendant})
         return None if path is None else _not_all(path)
 
@@ -290,6 +291,7 @@ class Independence(Constraint):
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
+        # some arc of the trail must leave
         trail = active_trail(parents, self.left, self.right, self.given)
         return None if trail is None else _not_all(trail)
 
@@ -362,6 +364,7 @@ def _needed(
     half = len(remaining) // 2
     first = remaining[:half]
     second = remaining[half:]
+    # what the second half needs beside the first, then the first beside that
     late = _needed([*given, *first], first, second, is_feasible)
     early = _needed([*given, *late], late, first, is_feasible)
     return [*early, *late]

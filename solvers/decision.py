@@ -78,15 +78,18 @@ def best_above(
     Decision
         What was found by the time the search was over.
     """
+    # scores relative to each variable's best one
     target -= problem.offset
     problem = problem.relative
     components = sorted(split(problem), key=lambda component: component.n_variables)
     progress = Progress(problem, components, control or SearchControl())
     position = np.argsort(topological_order(tuple(map(tuple, start))))
+    # quick selections may answer the question
     for k in range(len(components)):
         _first_selection(progress, k, position, seed)
     if progress.score > target:
         return Decision(progress.parents, False, 0)
+    # the best selection of each component, small ones first
     numbers = range(len(components))
     decided = [_decide(progress, k, target, multipliers, seed) for k in numbers]
     is_above = progress.score > target
@@ -113,6 +116,7 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
     if progress.states[k].closed:
         return True
     is_last = k == len(progress.states) - 1
+    # the last component need only lift the total above the target
     absolute_gap = max(0.0, target - progress.score) if is_last else 0.0
     options = SolverOptions(
         absolute_gap=absolute_gap,

@@ -74,6 +74,7 @@ def list_candidates(component: Component) -> Lists:
     """Sort out which candidates need which variables."""
     n = component.n_variables
     owner = owners(component.member_first)
+    # candidates by the variable they need, then by score
     by_parent = np.argsort(component.members, kind="stable")
     pairs = component.members[by_parent] * n + component.child[owner[by_parent]]
     arcs, starts = np.unique(pairs, return_index=True)
@@ -117,6 +118,7 @@ def first_before(
     lists: Lists, position: NDArray[np.int64], begin: int, end: int, place: int, work: Counts
 ) -> int:
     """Return the first candidate of a range all whose needs stand before a place, or -1."""
+    # needs of consecutive candidates are consecutive
     at = lists.need_first[begin]
     for c in range(begin, end):
         stop = lists.need_first[c + 1]
@@ -166,12 +168,15 @@ def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.in
     placed = np.zeros(n, np.bool_)
     ready = np.flatnonzero(wanting == 0)
     for at in range(n):
+        # candidates that have become ready
         np.subtract.at(missing, child[ready], weights[ready])
         np.minimum.at(lost, child[ready], losses[ready])
+        # the next variable: least weight missing, then least score lost
         left = np.where(placed, np.inf, np.where(lost < np.inf, missing, TIE + 1.0))
         ties = np.flatnonzero(left <= left.min() + TIE)
         order[at] = pick = ties[np.argmin(lost[ties])]
         placed[pick] = True
+        # its users need one variable less
         arcs = lists.arc_rows_first[lists.arc_first[pick : pick + 2]]
         rows = lists.arc_rows[arcs[0] : arcs[1]]
         wanting[rows] -= 1

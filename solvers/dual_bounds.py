@@ -53,6 +53,7 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
     sizes = np.diff(f.member_first)
     order = np.arange(f.n_variables)
     owner = owners(f.member_first)
+    # reduced costs, and the first limit: all candidates without parents are below it
     costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
     limit = float(costs.max(where=sizes == 0, initial=0.0))
     finest = limit * FINEST
@@ -74,6 +75,7 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
         leaving = np.flatnonzero((cluster_of >= 0) & (inside == 0))
         steps = np.full(len(disjoint), np.inf)
         np.minimum.at(steps, cluster_of[leaving], costs[leaving])
+        # no candidate leaves the cluster: the problem has no selection
         if np.isinf(steps).any():
             break
         costs[leaving] -= steps[cluster_of[leaving]]
@@ -127,6 +129,7 @@ def tighten_bound(
         return Tightened(multipliers, np.ones(problem.n_candidates, np.bool_))
     clusters = multipliers.clusters
     counts = multipliers.counts
+    # the clusters that each candidate satisfies
     candidate, meets = np.nonzero(satisfied(problem, clusters, counts).T)
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     relative = problem.relative
@@ -236,6 +239,7 @@ def _drop(
     old = 0
     for i in range(len(begin) - 1):
         end = begin[i + 1]
+        # the best of the child, then those within the slack of it
         top = -np.inf
         for at in range(old, end):
             top = max(top, adjusted[left[at]])

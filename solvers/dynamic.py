@@ -61,10 +61,12 @@ def best_selection(
     """
     refuse_if_too_large(component)
     n = component.n_variables
+    # scores by rank, and the rank of the best candidate inside each set
     ranks = _best_ranks(component)
     scores = _padded_scores(component)
     value = np.full(1 << n, -np.inf)
     value[0] = 0.0
+    # the best score of each set of variables, blocks of sets at a time
     for start in range(1, 1 << n, BLOCK):
         if start > 1 and not control.goes_on():  # the first block is quick, whatever the limit
             return None
@@ -73,6 +75,7 @@ def best_selection(
     selection = component.first[:-1].copy()
     if value[subset] == -np.inf:
         return None
+    # back from the complete set: the sink that gave the best score
     while subset:
         members = [v for v in range(n) if subset >> v & 1]
         smaller = subset ^ (1 << np.array(members))

@@ -138,6 +138,7 @@ def enumerate_networks(
     if not is_single:
         options["gap"] = 0.0
     with SearchControl(time_limit, on_event).running() as control:
+        # the best network first: it may be all that is asked for
         best = solve(
             problem, solver=solver, time_limit=control.remaining, on_event=on_event, **options
         )
@@ -148,9 +149,11 @@ def enumerate_networks(
             status: Status = "optimal" if best.gap == 0.0 else "feasible"
             first = [ScoredNetwork(best.parents, best.score)]
             return _answer(control, best, first, status, best.bound, 0)
+        # candidates that no network above the floor has leave
         listing = Listing(problem, best.parents, control, k, factor, classes=classes)
         multipliers = cluster_multipliers(listing.table.problem, control)
         listing.table = near(listing.table, multipliers, listing.floor, best.parents)
+        # branch and cut meets all the others
         master, progress = branch_and_cut(
             listing,
             best.parents,
@@ -160,6 +163,7 @@ def enumerate_networks(
             listing.offset,
             **options,
         )
+        # what is proven to be the best so far
         bound = listing.offset + (listing.bound if progress.states[0].closed else master.bound)
         networks = listing.ranked
         status = control.status
@@ -271,6 +275,7 @@ class Listing(Demands):
             return
         self._met.add(kind)
         self._note(self._best_member(parents) if self.classes else parents)
+        # its neighbours raise the floor early
         for parents_near, _ in neighbours(self.table, parents, self.floor, self.k or 0):
             if not self.problem.violations(parents_near):
                 self._note(parents_near)
@@ -320,12 +325,15 @@ def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
     structures = v_structures(parents)
     links = graph.skeleton
     variables = frozenset(range(len(parents)))
+    # a parent that is not adjacent here
     strangers = [variables - around - {v} for v, around in enumerate(graph.adjacencies)]
     cases: list[Condition | ForbiddenAdjacency] = [
         Condition(v, "any", unrelated) for v, unrelated in enumerate(strangers)
     ]
+    # a missing adjacency
     cases += [ForbiddenAdjacency(a, b) for a, b in sorted(links)]
     for child, around in enumerate(graph.adjacencies):
+        # a v-structure that is new, or missing
         for a, b in combinations(sorted(around), 2):
             if (a, b) not in links:
                 collides = (a, child, b) in structures

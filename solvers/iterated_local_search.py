@@ -160,6 +160,7 @@ def iterated_local_search(
     ``temperature`` is that in the beginning, in nats. A variable without a candidate along the
     order has the number -1. The control ends the search between two blocks of work.
     """
+    # blocks of work, between which the control is looked at
     search = begin_search(lists, order)
     while not continue_search(
         lists, search, budget, perturbations, temperature, int(search.counts[WORK]) + BLOCK, rng
@@ -175,6 +176,7 @@ def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
         State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)
     )
     counts = np.zeros(3, np.int64)
+    # each variable's best candidate along the order
     choose_along(lists, state.position, state.selection, counts)
     return SearchState(state, kept, top, room_for(lists), np.zeros(2), counts)
 
@@ -234,6 +236,7 @@ def climb(lists: Lists, state: State, room: Room, counts: NDArray[np.int64], unt
     idle = 0
     v = counts[CURSOR]
     while idle < n and counts[WORK] < until:
+        # a variable that has moved is looked at again
         if room.waiting[v]:
             room.waiting[v] = False
             insert_best(lists, state, room, v, counts)
@@ -335,6 +338,7 @@ def _around(
         u = ball[at]
         c = state.selection[ball[at]]
         at += 1
+        # its parents, and the children that need it
         parents = lists.needs[lists.need_first[c] : lists.need_first[c + 1]] if c >= 0 else ball[:0]
         children = lists.arc_child[lists.arc_first[u] : lists.arc_first[u + 1]]
         for k in range(len(parents) + len(children)):

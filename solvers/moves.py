@@ -70,6 +70,7 @@ def insert_best(lists: Lists, state: State, room: Room, v: int, work: NDArray[np
     selection = state.selection
     here = state.position[v]
     old = state.selection[v]
+    # the best place, if it gains more than rounding
     gain, place, candidate, begin, end = best_place(lists, state, room, v, work)
     if gain <= MIN_GAIN:
         return
@@ -101,6 +102,7 @@ def best_place(
     current = state.selection[v]
     own_score = score_of(scores, current)
     end = lists.first[v + 1]
+    # better candidates of v buy moves to the back; children passed lose or win
     steps = _list_steps(lists, state, room, v, work)
     farthest = room.step_place[0] if steps > 0 else here
     before, n_children, hope = _list_children(lists, state, room, v, farthest, work)
@@ -142,6 +144,7 @@ def best_place(
             best_own = candidate
             low = k
             high = before
+        # nothing that is still to be passed makes up for the loss
         if hope - lost <= best:
             break
     return best, place, best_own, low, high
@@ -254,6 +257,7 @@ def move(state: State, v: int, place: int) -> None:
     position = state.position
     here = position[v]
     step = 1 if place > here else -1
+    # those between move by one
     for at in range(here, place, step):
         order[at] = order[at + step]
         position[order[at]] = at
@@ -271,6 +275,7 @@ def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int,
     if new == old:
         return
     waiting[v] = True
+    # parents behind it may now serve it by coming earlier
     if score_of(lists.scores, new) < score_of(lists.scores, old):
         mark_later_parents(lists, state, waiting, v)
     if old >= 0:
@@ -282,6 +287,7 @@ def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int,
 def mark_moved(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, here: int) -> None:
     """Mark those who may win by a variable's move away from a place."""
     waiting[v] = True
+    # to the back it may lose parents that others now offer
     if state.position[v] > here:
         mark_later_parents(lists, state, waiting, v)
         return

@@ -207,12 +207,14 @@ class SatisfiedClusters:
     ) -> "SatisfiedClusters":
         """Return the clusters, sorted by count, that candidates satisfy with their counts."""
         order = np.argsort(counts, kind="stable")
+        # clusters of one count stand together, so that a byte has few counts
         f = families_of(problem)
         counts = counts[order]
         of_count = counts == np.arange(int(counts.max(initial=1)) + 1)[:, None]
         each = np.pad(counts, (0, -len(counts) % BITS), mode="edge") if len(counts) else counts
         highest = each.reshape(-1, BITS).max(axis=1)
         inside = _bytes(clusters[order].T)
+        # eight clusters at a time
         bits = _satisfied_bits(
             f.child, f.member_first, f.members, inside, _bytes(of_count), highest
         )
@@ -226,6 +228,7 @@ class SatisfiedClusters:
 
     def keep(self, kept: NDArray[np.bool_]) -> "SatisfiedClusters":
         """Return the relation of some clusters; bytes without any are dropped."""
+        # new numbers of the clusters kept, -1 for the others
         order = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[self.order]
         used = (order.reshape(-1, BITS) >= 0).any(axis=1)
         return SatisfiedClusters(self.bits[used], order.reshape(-1, BITS)[used].ravel())
@@ -237,6 +240,7 @@ class SatisfiedClusters:
 
     def columns_of(self, candidates: NDArray[np.int64] | slice) -> NDArray[np.bool_]:
         """Return whether some candidates satisfy each cluster, shape (clusters, candidates)."""
+        # bits back to rows, in the order of the clusters
         held = np.unpackbits(self.bits[:, candidates], axis=0, bitorder="little")
         of_clusters = np.argsort(self.order, kind="stable")[(self.order < 0).sum() :]
         return held[of_clusters].astype(np.bool_)

@@ -80,6 +80,7 @@ class _Sweeps:
         self.memory = half if options.memory_limit is None else options.memory_limit
         self.priced = price(component, rows)
         self.nodes = 0
+        # groups of a pattern database: variables tied by multipliers together
         groups = -(-n // options.pattern_group)
         self.sizes = np.diff(np.arange(groups + 1) * n // groups)
         group = partition(coupling(rows), self.sizes, np.random.default_rng(options.seed))
@@ -100,6 +101,7 @@ class _Sweeps:
         options = self.control.options
         tolerance = self.priced.slack
         goal = self.gap - options.absolute_gap
+        # paths below the incumbent, if any may be there
         if goal > tolerance:
             keep = self.priced.reduced < self.gap
             patterns = patterns_of(
@@ -114,6 +116,7 @@ class _Sweeps:
                 return self.control.outcome(proven=False, nodes=self.nodes)
             if self.control.incumbent is None:
                 return self.control.infeasible(self.nodes)
+        # the threshold that was searched
         bound = self._score_at(min(goal, self.gap))
         return self.control.outcome(proven=True, bound=bound, nodes=self.nodes)
 
@@ -142,16 +145,19 @@ class _Sweeps:
 
     def _sweep(self, patterns: Patterns, threshold: float) -> tuple[bool, Selection | None]:
         """Search all paths below the threshold; return whether that is done, and the cheapest."""
+        # a candidate that costs more than the threshold is in no path below it
         useful = self.priced.reduced < threshold
         n = self.component.n_variables
         if len(np.unique(self.component.child[useful])) < n:
             return True, None
         listed = self._listed(useful)
+        # the graph, and its table of states
         graph = self.numbered.graph(np.where(useful, self.priced.reduced, inf), listed)
         scratch = search.scratch_for(graph)
         table = search.new_table(n, FIRST_STATES, threshold)
         most_states = self.control.options.most_states
         before = self.nodes
+        # blocks of states, until all are expanded or a limit ends it
         while self.control.goes_on():
             why = search.expand(graph, patterns, scratch, table, BLOCK)
             self.nodes = before + int(table.at[search.EXPANDED])

@@ -115,6 +115,7 @@ def new_table(n: int, capacity: int, threshold: float) -> Table:
 
 def grown(table: Table, capacity: int) -> Table:
     """Return the table with room for more states."""
+    # states keep their numbers, only their slots change
     columns = {name: _resized(getattr(table, name), capacity) for name in COLUMNS}
     larger = table._replace(**columns, slots=np.full(_slots(capacity), FREE))
     fill_slots(larger.slots, larger.placed, int(table.at[COUNT]))
@@ -316,6 +317,7 @@ def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
     table.placed[count] = placed
     table.cost[count] = cost
     table.before[count] = before
+    # its list, by the number of placed variables
     size = size_of(placed)
     table.following[count] = table.heads[size]
     table.heads[size] = count

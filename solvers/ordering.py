@@ -77,12 +77,14 @@ def heuristic_selection(
     if component.n_variables == 1:
         return component.first[:-1]
     selection: NDArray[np.int64] | None
+    # few variables: dynamic programming is faster than any search
     if dynamic.is_instant(component):
         selection = dynamic.best_selection(component)
         assert selection is not None, "the component has a selection"
         return selection
     search = OrderSearch(component, np.random.default_rng(seed))
     perturbations *= component.n_variables
+    # from the given order, then from a greedy one
     if position is not None:
         order = np.argsort(position[component.variables])
         improved = search.improve(order, budget, perturbations, control)
@@ -119,6 +121,7 @@ class Walk:
             self.begin(self.search.rng.permutation(len(self.order)))
         state = self.search.search(self.order, budget, UNBOUNDED, control, self.temperature)
         self.order = state.order
+        # a variable without a candidate along the order
         if state.selection.min() < 0:
             return None
         score = self.search.component.total(state.selection)
@@ -149,6 +152,7 @@ def rounds(
     round_budget = min(ROUND, budget // WALKS)
     seeds = np.random.SeedSequence(options.seed).spawn(WALKS)
     walks = [Walk(component, s, TEMPERATURE * (k % 2)) for k, s in enumerate(seeds)]
+    # one walk begins greedily, one from the start
     walks[-1].begin(walks[-1].search.greedy_order(np.zeros(component.n_candidates)))
     if start is not None:
         walks[0].begin(order_of(component, start))
@@ -182,11 +186,13 @@ def solve_component(
     found do not depend on the number of threads, unless the time limit cuts them short.
     """
     aside = control.aside()
+    # without a time limit, rounds of the bound are limited instead
     limits = ROOT_LIMITS
     bounds = [component.relaxation]
     if not _uses_time(control):
         relaxations = max(5, control.options.relaxation_budget // component.n_candidates)
         limits = RoundLimits(most_rounds=min(limits.most_rounds, relaxations))
+    # the bound is computed beside the walks
     pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
     bounding = pool.submit(
         solve_root,
@@ -203,6 +209,7 @@ def solve_component(
             control.prove(min(bounds))
             if _uses_time(control) and control.is_proven:
                 break
+        # the walks are over: only the bound may still prove the score
         while not control.is_proven and control.goes_on():
             done = bool(wait([bounding], min(STEP, control.left)).done)
             control.prove(min(bounds))

@@ -94,6 +94,7 @@ class Priced:
 def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
     met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
+    # losses less multipliers: the least of each variable is the bound's share
     adjusted = component.losses - met
     lowest_adjusted = np.minimum.reduceat(adjusted, component.first[:-1])
     # a path adds up a reduced cost for each variable, and the multipliers charged
@@ -127,6 +128,7 @@ class Numbered:
         cls, component: Component, multipliers: Multipliers, position: NDArray[np.int64]
     ) -> "Numbered":
         """Give each variable the number ``position``."""
+        # variables by their new numbers
         bits = ONE << position.astype(np.uint64)
         parents = bits_to_matrix(component.parents, component.n_variables)
         return cls(
@@ -234,6 +236,7 @@ def _exchanged(tie: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np
     group = group.copy()
     while True:
         inside = group[:, None] == group
+        # gain of an exchange: ties won less ties lost, of both
         to = tie @ inside  # ties of each variable to the group of each other one
         gain = to - to.diagonal()[:, None]
         gain = np.where(inside, 0.0, gain + gain.T - 2.0 * tie)

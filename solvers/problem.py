@@ -193,10 +193,12 @@ class Problem(
         arcs = self.members.astype(np.int64) * n + self.child[owner]
         forbidden = np.array([p * n + c for p, c in ruled_out], np.int64)
         required = np.array([p * n + c for p, c in self.required], np.int64)
+        # a forbidden arc, or fewer required ones than the child has
         broken = np.bincount(owner[np.isin(arcs, forbidden)], minlength=m) > 0
         kept = np.bincount(owner[np.isin(arcs, required)], minlength=m)
         n_required = np.bincount(required % max(n, 1), minlength=n)
         allowed: NDArray[np.bool_] = ~broken & (kept == n_required[self.child])
+        # the largest numbers of parents
         for c in self.constraints:
             if isinstance(c, MaxParents):
                 allowed &= (self.child != c.variable) | (np.diff(self.member_first) <= c.most)
@@ -273,6 +275,7 @@ class Problem(
             is_parent[child, list(members)] = True
         sizes = np.diff(self.member_first)
         row = owners(self.member_first)
+        # a candidate is the parent set if all its members are, and as many
         inside = np.bincount(row, is_parent[self.child[row], self.members], m)
         is_same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[self.child])
         admissible = is_same & self.allowed
@@ -407,6 +410,7 @@ class Problem(
         sizes = np.diff(self.member_first)
         owner = owners(self.member_first)
         while not placed.all():
+            # candidates with all their parents placed
             inside = np.bincount(owner, weights=placed[self.members], minlength=self.n_candidates)
             ready = allowed & (inside == sizes)
             new = placed.copy()
@@ -436,11 +440,13 @@ class Problem(
             topological_order(required, self.names)
         except OptionError as error:
             return f"required arcs: {error}"
+        # no acyclic selection even without constraints
         if not self.constrained_by(()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
                 "give every variable at least the empty parent set"
             )
+        # a smallest part of the constraints that leaves nothing
         kept = minimal_conflict(
             self.requirements, lambda some: self.constrained_by(some).is_feasible
         )

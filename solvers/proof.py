@@ -136,6 +136,7 @@ class Piece:
         """
         i = self.variables.index(child)
         of_child = slice(self.problem.first[i], self.problem.first[i + 1])
+        # candidates of the child on this side of the branching
         side = held.copy()
         side[of_child] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
         if not side[of_child].any():
@@ -180,6 +181,7 @@ class Piece:
 
     def _counted(self, clusters: Sequence[Cluster]) -> Counted:
         """Return the clusters that lie inside of the piece."""
+        # each cluster once
         within = [cluster for cluster in dict.fromkeys(clusters) if not cluster[0] & ~self.inside]
         rows = np.zeros((len(within), len(self.variables)), np.bool_)
         for row, (bits, _) in zip(rows, within, strict=True):
@@ -302,11 +304,13 @@ class Proof:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
+        # the relaxation, whose multipliers give an exact bound
         piece = Piece(problem, self.grid, self.network, clusters, self.control)
         pairs = piece.root(self.aim(score - piece.offset, slack))
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack or self.ends():
             return first
+        # candidates of nothing better leave; if those are many, begin again
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= SHRUNK * _size(problem):
             return Fix(score - 1, pairs, self.prove(near, slack, [cluster for cluster, _ in pairs]))
@@ -350,10 +354,12 @@ class Tree:
         """
         roots: list[Node] = []  # the last one replaces those before
         self._push(np.inf, Open(self.piece.lists, root.pairs, roots.append, root))
+        # the open node of the highest bound first
         while self._heap and not self.proof.ends():
             self.proof.nodes_left -= 1
             node = heappop(self._heap)[-1]
             self._expand(node)
+        # what is left open is a leaf with the bound it has
         for _, _, node in self._heap:
             is_over = self.proof.control.is_over
             node.put(node.inherited if is_over else self._leaf(node.problem, node.pairs))
@@ -371,6 +377,7 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
+        # the relaxation of the node
         solved = self.piece.solve(node.problem, self.enough)
         if solved is None:
             node.put(node.inherited)
@@ -421,6 +428,7 @@ class Tree:
         gain = -np.inf
         for arc in self.piece.undecided(relaxed.x):
             branching = self._try(held, *arc, 1), self._try(held, *arc, 0)
+            # the product of what both sides close of the gap
             closed = (min(relaxed.objective - side.bound, whole) / whole for side in branching)
             product = prod(max(part, MIN_SIDE) for part in closed)
             if product > gain:

@@ -240,6 +240,7 @@ class Relaxation:
         self._lp = LinearProgram()
         self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), np.zeros(0, np.int64))
         self._add_artificial()
+        # columns to begin with: the best, those without parents, the given ones
         best = best_candidates(self.families.first, self.families.scores, BEGINNING)
         parentless = np.flatnonzero(np.diff(self.families.member_first) == 0)
         given = start if start is not None else parentless
@@ -250,9 +251,11 @@ class Relaxation:
     def add(self, cuts: Counted) -> None:
         """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""
         new = SatisfiedClusters.of(self.families, cuts.clusters, cuts.counts)
+        # the rows' entries: artificial columns of members, and candidates
         inside = cuts.clusters[:, self.families.child[self._candidates]]
         uses, forms = cluster_rows(inside, new.columns_of(self._candidates))
         entries = np.hstack([cuts.clusters & ~forms[:, None], uses])
+        # the sides of both forms of a row
         lower = np.where(forms, -np.inf, cuts.counts)
         upper = np.where(forms, cuts.clusters.sum(axis=1) - cuts.counts, np.inf)
         self._lp.add_rows(lower, upper, *_listed(entries))
@@ -285,10 +288,12 @@ class Relaxation:
         """
         f = self.families
         while (relaxed := self._solve_columns(control)) is not None:
+            # price all candidates: adjusted score against the variable's dual value
             rewards = self._satisfied.rewards(relaxed.multipliers.values)
             adjusted = np.where(self.allowed, f.scores + rewards, -np.inf)
             price = relaxed.variable_duals[f.child] + TOLERANCE
             worth = np.where(self._is_column | (adjusted <= price), -np.inf, adjusted)
+            # the best of each variable that improve enter
             entering = best_candidates(f.first, worth, MOST_PRICED)
             entering = entering[worth[entering] > -np.inf]
             if not len(entering):
@@ -308,8 +313,10 @@ class Relaxation:
         x[self._candidates] = np.maximum(values[n:], 0.0)
         pool = self.pool
         forms = self._forms
+        # multipliers are the rows' dual values, with the sign of their form
         cluster_duals = np.maximum(np.where(forms, duals[n:], -duals[n:]), 0.0)
         multipliers = Multipliers(pool.clusters, cluster_duals, pool.counts)
+        # a row of the form True is the other one less the variables' equations
         shift = pool.clusters[forms].T.astype(np.float64) @ cluster_duals[forms]
         feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
         return Relaxed(objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible)
@@ -377,6 +384,7 @@ def best_candidates(
     for i in range(n):
         begin = count
         for c in range(first[i], first[i + 1]):
+            # insertion into the sorted list of the variable
             at = count
             while at > begin and values[best[at - 1]] < values[c]:
                 if at - begin < limit:

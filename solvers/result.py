@@ -111,6 +111,7 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
             return
         if len(self.parents) != problem.n_variables:
             raise CheckError(f"{len(self.parents)} parent sets for {problem.n_variables} variables")
+        # score, acyclicity, constraints, bound: in that order
         self._check_score(problem)
         _check_acyclic(problem, self.parents)
         violated = problem.violations(self.parents)

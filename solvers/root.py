@@ -141,6 +141,7 @@ def cluster_multipliers(
         if component.n_variables == 1:
             continue
         bound_elsewhere = bound - component.relaxation
+        # the other components have their bounds so far
         root = solve_root(component, enough=enough - bound_elsewhere, control=control)
         bound = bound_elsewhere + root.bound
         parts.append(root.multipliers.widened(component.variables, problem.n_variables))
@@ -193,6 +194,7 @@ class CuttingPlanes:
         self.control = control
         self.on_bound = on_bound
         self.limits = limits
+        # the multipliers of a dual ascent begin
         self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
         initial = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
@@ -270,6 +272,7 @@ class CuttingPlanes:
         """Return whether the last rounds did little; a gap is a share of what all rounds closed."""
         limits = self.limits
         target = self.target
+        # without an incumbent a gap is assumed
         if target == -np.inf:
             target = self.bound - ASSUMED_GAP * (self.bounds[0] - self.bound)
         return len(self.bounds) > limits.most_rounds or tails_off(
@@ -324,6 +327,7 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
         control.note(WENT_ON)
         control.prove(multipliers.bound(component))
 
+    # the rounds, which report bounds on the way
     root = solve_root(
         component,
         control.score,
@@ -334,6 +338,7 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
         on_bound=lambda bound, _: control.prove(bound),
     )
     control.prove(root.bound, 1)
+    # clusters of long rounds are kept for a later search
     if control.is_over or control.seconds - begun >= LONG:
         control.states.save(key, vars(root.multipliers))
     return root
@@ -341,6 +346,7 @@ def relax(component: Component, incumbent: Selection | None, control: ComponentC
 
 def climb_from(root: Root, component: Component, control: ComponentControl) -> None:
     """Search from the order that a solution of the relaxation suggests."""
+    # the solution of the relaxation as weights of an order
     search = OrderSearch(component, np.random.default_rng(control.options.seed))
     order = search.greedy_order(root.x)
     part = control.part(INCUMBENT_SHARE)

@@ -185,6 +185,7 @@ def solve(
                 explain=solver != "auto",
             ),
         )
+        # incumbents first, then the proof of each component
         _find_incumbents(strategy, start_parents)
         status = strategy.prove()
         if status == "infeasible":
@@ -247,6 +248,7 @@ def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
             progress.improve(k, search.improve(order, 0, 0))
         if strategy.method(k) != "dynamic":  # which proves the best one soon
             tasks += [(k, search, order) for order in orders]
+    # then a part of the time for better ones
     control = progress.control.part(INCUMBENT_SHARE)
     for k, search, order in tasks:
         if control.goes_on():

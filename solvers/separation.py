@@ -106,6 +106,7 @@ def quick_clusters(
     """Return the clusters that the two quicker searches find, the most violated first."""
     clusters = [short_circuits(support, n, limit)]
     orders = rng.permuted(np.tile(np.arange(n), (FORCED_ORDERS, 1)), axis=1)
+    # minimal clusters of the candidates above several thresholds
     for threshold in (POSITIVE, *THRESHOLDS):
         listed = np.flatnonzero(support.x > threshold)
         for order in orders:
@@ -127,17 +128,20 @@ def short_circuits(support: Support, n: int, limit: int) -> NDArray[np.bool_]:
     from scipy.sparse.csgraph import dijkstra
 
     max_length = 1.0 - MIN_VIOLATION
+    # a graph of the arcs, which are the shorter the larger their value is
     arcs = support.arcs(n)
     tails, heads = np.nonzero(arcs > MIN_VIOLATION)
     length = np.maximum(1.0 - arcs[tails, heads], 1e-12)
     sizes = np.bincount(tails, minlength=n)
     graph = csr_array((length, heads, offsets(sizes)), shape=(n, n))
     distance, before = dijkstra(graph, limit=max_length, return_predecessors=True)
+    # circuits through each arc
     around = distance[heads, tails] + length
     closing = np.flatnonzero(around < max_length)[: 20 * limit]
     circuits = np.zeros((len(closing), n), np.bool_)
     rows = np.arange(len(closing))
     at = tails[closing]
+    # along the predecessors back to the head
     while len(rows):
         circuits[rows, at] = True
         at = before[heads[closing[rows]], at].astype(np.int64)
@@ -155,6 +159,7 @@ def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArr
     positive child help any cluster.
     """
     child, _, member_first, members = support
+    # variables without a useful parent or child leave, until none does
     useful = np.ones(n, np.bool_)
     size = n + 1
     while count_true(useful) < size:
@@ -167,6 +172,7 @@ def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArr
                     has_parent[child[s]] = True
                     has_child[members[at]] = True
         useful = has_parent & has_child
+    # two walks from each source
     clusters = np.zeros((2 * len(sources), n), np.bool_)
     for k in range(len(sources)):
         v = sources[k]
@@ -292,6 +298,7 @@ def family_seeds(support: Support, n: int, count: int, limit: int) -> NDArray[np
     families = [np.zeros((0, count + 1), np.int64)]
     for size in np.unique(sizes[is_fractional & (sizes >= count)]).tolist():
         rows = np.flatnonzero(is_fractional & (sizes == size))
+        # each choice of the parents
         picks = np.array(list(combinations(range(size), count)))
         parents = support.members[support.member_first[rows, None, None] + picks]
         child = np.broadcast_to(support.child[rows, None, None], (len(rows), len(picks), 1))

@@ -283,6 +283,7 @@ class Strategy:
         progress = self.progress
         component = progress.states[k].component
         control = ComponentControl(progress, k, self._options(k, multipliers))
+        # cutting planes: a bound, and multipliers
         root = lp.relax(component, control.incumbent, control)
         pool = root.pool.widened(component.variables, progress.problem.n_variables)
         self._clusters.append(pool)
@@ -355,6 +356,7 @@ def solve_component(
     time_limit
         Seconds that the component may take, or ``None``.
     """
+    # the solver reports to the progress on the way; its outcome comes last
     component = progress.states[k].component
     control = ComponentControl(progress, k, options, time_limit)
     outcome = solver.solve(component, control.incumbent, control)
@@ -379,6 +381,7 @@ def explanation(used: dict[str, list[int]]) -> list[str]:
 def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:
     """Return the multipliers for a part of the variables: what a cluster has there is one, too."""
     clusters = multipliers.clusters[:, variables]
+    # a cluster with fewer members left than its count counts these
     sizes = clusters.sum(axis=1)
     some = sizes > 0
     counts = np.minimum(multipliers.counts, sizes)
