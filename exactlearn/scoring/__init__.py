@@ -4,7 +4,7 @@ r"""Decomposable scores, and candidate parent sets of complete data.
 Name in the code Meaning                                     Shape                Symbol
 ================ =========================================== ==================== =================
 ``r``            states of the child                         number               :math:`r`
-``q``, ``space`` configurations of the parents, seen or not  number               :math:`q`
+``q``            configurations of the parents, seen or not  number               :math:`q`
 ``counts``       weight of rows by configuration and state   (configurations, r)  :math:`n_{ijk}`
 ``n_j``          weight of rows by configuration             (configurations,)    :math:`n_{ij}`
 ``total``        weight of all rows                          number               :math:`N`
@@ -14,7 +14,8 @@ Name in the code Meaning                                     Shape              
 configuration,   function of the count of a configuration    (functions, counts)  :math:`g(n)`
 g
 ``sums``, F      sums of functions over the table of a set   (sets, forms)        :math:`F(S)`
-``own``, G       sum over the table of the parents alone     number               :math:`G(P)`
+``parents_sum``, sum over the table of the parents alone     number               :math:`G(P)`
+G
 ``cells``        configurations of a set that rows have      number               :math:`K`
 ``ceiling``      bound on the scores of all supersets        number
 ================ =========================================== ==================== =================

@@ -72,6 +72,10 @@ class Level(NamedTuple):
     cells: NDArray[np.float64]
     entropy: NDArray[np.float64]
 
+    def part(self, rows: NDArray[Any]) -> "Level":
+        """Return some of the sets."""
+        return Level(*(array[rows] for array in self))
+
     def find(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of sets by their ranks, -1 for those that are not kept."""
         row = np.minimum(np.searchsorted(self.ranks, ranks), len(self.ranks) - 1)
@@ -261,19 +265,14 @@ class Enumeration:
         # The best score of a subset may be this one; a family whose ceiling it reaches is closed.
         best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
         best[scored.ceilings <= best] = np.nan
-        is_kept = ~(np.isnan(best) & np.isnan(scores)).all(axis=1) & (not work.is_last)
-        kept = Level(
-            ranks=joined.ranks[is_kept],
-            sets=joined.sets[is_kept],
-            best=best[is_kept],
-            sums=scored.sums[is_kept],
-            cells=scored.cells[is_kept],
-            entropy=scored.entropy[is_kept],
-        )
-        return self._candidates(joined.sets, is_candidate, scores), kept
+        is_kept = ~(np.isnan(best) & np.isnan(scores)).all(axis=1)
+        kept = np.flatnonzero(is_kept & (not work.is_last))
+        sums, cells, entropy = scored[2:]
+        level = Level(joined.ranks, joined.sets, best, sums, cells, entropy)
+        return self._candidates(joined.sets, is_candidate, scores), level.part(kept)
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
-        """Return which open families have the required arcs; close those of forbidden ones."""
+        """Return a mask of the open families with all required arcs; close forbidden ones."""
         sets = joined.sets
         best = joined.best
         if sets.shape[1] == 2:
@@ -310,6 +309,11 @@ class Enumeration:
             )
 
 
+def required_parents(child: int, required: frozenset[Arc]) -> list[int]:
+    """Return the parents that a variable must have, in increasing order."""
+    return sorted(p for p, c in required if c == child)
+
+
 def less_one(
     sets: NDArray[np.int32], rows: NDArray[np.int64], t: NDArray[np.int64]
 ) -> NDArray[np.int32]:
@@ -343,15 +347,13 @@ def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
 
 def _gathered(blocks: list[Level]) -> Level:
     """Put the kept sets of one size together, and a row for those that are not kept."""
-    kept = Level(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-    order = np.argsort(kept.ranks, kind="stable")
-    return Level(
-        ranks=kept.ranks[order],
-        sets=kept.sets[order],
-        best=_with_row(kept.best[order], np.nan),
-        sums=_with_row(kept.sums[order], np.nan),
-        cells=_with_row(kept.cells[order], 0.0),
-        entropy=_with_row(kept.entropy[order], np.inf),
+    level = Level(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    level = level.part(np.argsort(level.ranks, kind="stable"))
+    return level._replace(
+        best=_with_row(level.best, np.nan),
+        sums=_with_row(level.sums, np.nan),
+        cells=_with_row(level.cells, 0.0),
+        entropy=_with_row(level.entropy, np.inf),
     )
 
 

@@ -36,7 +36,11 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, in_order
 from exactlearn._runtime.number_arguments import COUNT, POSITIVE
 from exactlearn.errors import OptionError
-from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
+from exactlearn.scoring.candidate_enumeration import (
+    Progress,
+    SizedCandidates,
+    required_parents,
+)
 from exactlearn.scoring.set_sums import Floats, SetSums, ceiling, largest_penalty
 from exactlearn.scoring.set_tables import Space
 from exactlearn.solvers.components import undominated
@@ -76,7 +80,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How long to search for candidate parent sets.
+    """The effort, or the time, of a search for candidate parent sets.
 
     Parameters
     ----------
@@ -194,9 +198,9 @@ class CandidateSearch:
 
     def alone(self, variable: int) -> tuple[SizedCandidates, bool]:
         """Search for one variable, in its share of the time, for a worker."""
-        seconds = (self.budget.seconds or math.inf) * min(1.0, self.threads / self.n)
+        deadline = self._deadline(clock(), 0)
         control = SearchControl.within()
-        return self._search(variable, self._space(), clock() + seconds, lambda: control.is_stopped)
+        return self._search(variable, self._space(), deadline, lambda: control.is_stopped)
 
     def _space(self) -> Space:
         """Return the scratch space that one thread counts in."""
@@ -214,7 +218,7 @@ class CandidateSearch:
         self, variable: int, space: Space, deadline: float, is_over: Callable[[], bool]
     ) -> tuple[SizedCandidates, bool]:
         """Return the candidates of a variable, and whether nothing was left to be searched."""
-        required = [p for p, c in self.required if c == variable]
+        required = required_parents(variable, self.required)
         barred = {p for p, c in self.forbidden if c == variable} | {variable, *required}
         tree = _Tree(self.sums, space, self.max_parents, variable, required, barred)
         limit = self.budget.tables or 2**62

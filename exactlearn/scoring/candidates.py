@@ -7,6 +7,7 @@ each family are estimated by itself (:mod:`exactlearn.scoring.deletion_counts`).
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -24,7 +25,12 @@ from exactlearn._runtime.progress import counting
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
+from exactlearn.scoring.candidate_enumeration import (
+    Enumeration,
+    Progress,
+    SizedCandidates,
+    required_parents,
+)
 from exactlearn.scoring.candidate_search import Budget, CandidateSearch
 from exactlearn.scoring.deletion_counts import DeletionCounts, DeletionScorer, as_counts
 from exactlearn.scoring.expected_counts import ExpectedCounts
@@ -250,11 +256,6 @@ def _smallest(
     return smallest
 
 
-def required_parents(child: int, required: frozenset[Arc]) -> list[int]:
-    """Return the parents that a variable must have, in increasing order."""
-    return sorted(p for p, c in required if c == child)
-
-
 def _checked_size(
     dataset: Dataset,
     max_parents: int | None,
@@ -275,9 +276,7 @@ def _checked_size(
     families = n_families(n, k)
     if families <= limit or (max_parents is None and prune):
         return k
-    fitting = k
-    while fitting > 0 and n_families(n, fitting) > limit:
-        fitting -= 1
+    fitting = max(0, bisect_right(range(k), limit, key=partial(n_families, n)) - 1)
     cure = "give scoring_time to search" if prune else "let dominated parent sets be dropped"
     raise TooLargeError(
         f"{n} variables with up to {k} parents have {families:,} families, more than the "

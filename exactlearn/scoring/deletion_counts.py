@@ -42,7 +42,7 @@ from exactlearn._runtime.number_arguments import NUMBERS, POSITIVE
 from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored
+from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored, required_parents
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score, total_weight
 from exactlearn.solvers.problem import Arc
@@ -53,7 +53,7 @@ COUNTS_METHODS: tuple[CountsMethod, ...] = get_args(CountsMethod)
 
 @dataclass(frozen=True)
 class DeletionCounts:
-    """How the counts of families with missing cells are estimated.
+    """The estimator of the counts of families with missing cells.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class DeletionCounts:
 
 
 def as_counts(value: Any, name: str = "counts") -> Any:
-    """Return how counts are estimated, also by the name of the estimator.
+    """Return an estimator of counts, also by its name.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class DeletionScorer:
         self.score_of = score
         self.counts = counts
         self.order = np.arange(dataset.n_variables, dtype=np.int32)
-        self.smallest = [{v, *(p for p, c in required if c == v)} for v in self.order.tolist()]
+        self.smallest = [{v, *required_parents(v, required)} for v in range(len(self.order))]
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
         self.total = total_weight(dataset)
         self.of_empty_set = np.zeros(0)
@@ -153,12 +153,13 @@ class DeletionScorer:
         for row in np.flatnonzero(is_scored.any(axis=1)).tolist():
             members = tuple(joined.sets[row].tolist())
             places = np.flatnonzero(is_scored[row])
-            found = self._family_scores(members, [members[t] for t in places])
-            if found:
-                scores[row, places] = found
+            children = [members[t] for t in places]
+            family_scores = self._family_scores(members, children)
+            if family_scores:
+                scores[row, places] = family_scores
                 continue
             self.exhausted = False
-            for child in (members[t] for t in places):
+            for child in children:
                 if self.smallest[child] == {*members}:
                     raise self._unsupported_error(child, members)
         unbounded = np.full(is_scored.shape, np.inf)
@@ -173,10 +174,10 @@ class DeletionScorer:
             When no row supports it.
         """
         members = tuple(sorted((child, *parents)))
-        found = self._family_scores(members, [child])
-        if not found:
+        scores = self._family_scores(members, [child])
+        if not scores:
             raise self._unsupported_error(child, members)
-        return found[0]
+        return scores[0]
 
     def _family_scores(self, members: tuple[int, ...], children: Sequence[int]) -> list[float]:
         """Return the scores of some variables given the other members; none without any row."""
@@ -184,7 +185,7 @@ class DeletionScorer:
         weight = float(counts.sum())
         if not (weight > 0 and estimate.observed > 0):
             return []
-        counts = counts * (self.total / weight)
+        counts = counts * (self.total / weight)  # all families describe the same number of rows
         scores = []
         for child in children:
             table = np.moveaxis(counts, members.index(child), -1)
@@ -194,7 +195,7 @@ class DeletionScorer:
         return scores
 
     def _loss(self, table: NDArray[np.float64], n_parents: int, observed: float) -> float:
-        """Return what a family that rows of some weight observe loses."""
+        """Return the loss of a family for the weight of the rows that observe it."""
         if self.counts.method == "node-average":
             size = table.shape[0] * (table.shape[1] - 1)
             return float(size * self.total ** (1 - self.counts.exponent))

@@ -176,7 +176,7 @@ def expected_counts(
 def _are_large(
     parts: MissingParts, cardinalities: NDArray[np.int64], most: int, most_cells: int
 ) -> NDArray[np.bool_]:
-    """Return which parts are left when the smallest ones take ``most_cells``, shape (parts,)."""
+    """Return a mask of the parts that are left when the smallest take ``most_cells``, (parts,)."""
     _, cells = n_subsets(parts.codes, cardinalities, most)
     ranked = np.argsort(cells, kind="stable")
     is_large = np.zeros(len(cells), np.bool_)

@@ -171,6 +171,7 @@ def _count(
     values = sets.values
     place = np.empty(len(weights), np.int64)
     for s in range(begin, end):
+        # The cell of each row, then the weight and the value of each cell.
         for u in range(len(place)):
             place[u] = first[s]
         for p in range(members.shape[1]):
@@ -265,10 +266,10 @@ def forget(sets: Sets, variable: int, change: NDArray[np.float64]) -> None:
 @in_place_kernel
 def holds(sets: Sets, s: int, variable: int) -> bool:
     """Return whether a set holds a variable."""
-    found = False
+    is_held = False
     for p in range(sets.members.shape[1]):
-        found = found or sets.members[s, p] == variable >= 0
-    return found
+        is_held = is_held or sets.members[s, p] == variable >= 0
+    return is_held
 
 
 @kernel

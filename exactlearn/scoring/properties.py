@@ -1,4 +1,4 @@
-"""What bounds need of a score's functions, checked on their values.
+"""The properties of a score's functions that bounds need, checked on their values.
 
 The checks take the functions at counts up to the rows' total weight, all small ones and then some
 in geometric progression, for every number of states and some numbers of parent configurations.
@@ -8,7 +8,7 @@ docs/theory/scoring.md and docs/theory/augmentation.md prove what follows from e
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ PAIRS = 64
 
 @dataclass(frozen=True)
 class Properties:
-    """What is known of a score on data of some weight.
+    """The properties of a score on data of some weight.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Properties:
 
 
 class Domain(NamedTuple):
-    """What a score's functions are evaluated for on a table.
+    """The numbers of states and rows of a table, on which a score's functions are evaluated.
 
     Attributes
     ----------
@@ -88,14 +88,14 @@ class Domain(NamedTuple):
 
 def properties(score: Score, domain: Domain) -> Properties:
     """Check a score on a domain."""
-    known = _properties if _is_hashable(score) else _properties.__wrapped__
-    return known(score, domain)
+    check = _properties if _is_hashable(score) else _properties.__wrapped__
+    return check(score, domain)
 
 
 def is_convex(score: Score, domain: Domain) -> bool:
     """Return whether the scores of families are convex in their tables (theorem *Row classes*)."""
-    known = _is_convex if _is_hashable(score) else _is_convex.__wrapped__
-    return known(score, domain.states, domain.total)
+    check = _is_convex if _is_hashable(score) else _is_convex.__wrapped__
+    return check(score, domain.states, domain.total)
 
 
 def is_equivalent(score: Score, domain: Domain) -> bool:
@@ -121,15 +121,13 @@ def is_equivalent(score: Score, domain: Domain) -> bool:
 
 def _is_symmetric(score: Score, r: int, s: int, q: float, total: float) -> bool:
     """Return whether two variables lose the same by their sizes, whichever is the parent."""
-    one, other = (
-        size_penalty(score, a, q, total) + size_penalty(score, b, q * a, total)
-        for a, b in ((r, s), (s, r))
-    )
-    return bool(np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE))
+    as_parent = size_penalty(score, r, q, total) + size_penalty(score, s, q * r, total)
+    as_child = size_penalty(score, s, q, total) + size_penalty(score, r, q * s, total)
+    return bool(np.isclose(as_parent, as_child, rtol=TOLERANCE, atol=TOLERANCE))
 
 
 def _is_hashable(score: Score) -> bool:
-    """Return whether what is known of a score can be kept: not that of one that may change."""
+    """Return whether the properties of a score can be kept: not those of one that may change."""
     try:
         hash(score)
     except TypeError:
@@ -150,10 +148,10 @@ def _properties(score: Score, domain: Domain) -> Properties:
         for q in CONFIGURATIONS.tolist():
             f = np.append(0.0, cell_terms(score, counts[1:], r, q))
             g = np.append(0.0, configuration_terms(score, counts[1:], r, q))
-            shape = _Shape.of(counts, f, g)
-            falls &= shape.falls
-            rises &= shape.rises
-            rates[r] = max(rates[r], _rate(counts, f, g) if shape.is_convex else inf)
+            is_convex, slopes_fall, bends_rise = _shape(counts, f, g)
+            falls &= slopes_fall
+            rises &= bends_rise
+            rates[r] = max(rates[r], _rate(counts, f, g) if is_convex else inf)
             likelihood &= _is_likelihood(counts, f, g)
         if not _penalty_rises(score, r, total):
             rates[r] = inf
@@ -170,9 +168,9 @@ def _properties(score: Score, domain: Domain) -> Properties:
 
 def _counts(total: float, is_whole: bool) -> Counts:
     """Return the counts to look at, 0 first."""
-    most = max(1.0, total)
-    small = np.arange(min(SMALL_COUNTS, most) + 1)
-    steps = int(np.log(most / SMALL_COUNTS) / np.log(RATIO)) if most > SMALL_COUNTS else 0
+    largest = max(1.0, total)
+    small = np.arange(min(SMALL_COUNTS, largest) + 1)
+    steps = int(np.log(max(1.0, largest / SMALL_COUNTS)) / np.log(RATIO))
     large = np.unique(np.round(SMALL_COUNTS * RATIO ** np.arange(1, steps + 1)))
     parts = [small, large[large > SMALL_COUNTS]]
     if not is_whole:
@@ -180,47 +178,34 @@ def _counts(total: float, is_whole: bool) -> Counts:
     return np.unique(np.concatenate(parts))
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """How the slopes of both functions go."""
-
-    is_convex: bool
-    falls: bool
-    rises: bool
-
-    @classmethod
-    def of(cls, counts: Counts, f: Counts, g: Counts) -> "_Shape":
-        width = np.diff(counts)
-        slope_f = np.diff(f) / width
-        slope_g = np.diff(g) / width
-        slack = TOLERANCE * np.maximum(np.abs(slope_f), np.abs(slope_g))
-        between = (width[1:] + width[:-1]) / 2
-        bend_f = np.diff(slope_f) / between
-        bend_g = np.diff(slope_g) / between
-        most = np.maximum.accumulate(bend_g[::-1])[::-1]  # of a configuration with as many rows
-        bend_slack = slack[1:] / between
-        return cls(
-            bool((bend_g >= -bend_slack).all()),
-            bool((bend_g >= -bend_slack).all() and (slope_f <= slope_g + slack).all()),
-            bool((bend_g >= -bend_slack).all() and (bend_f >= most - bend_slack).all()),
-        )
+def _shape(counts: Counts, f: Counts, g: Counts) -> tuple[bool, bool, bool]:
+    """Return whether g is convex, and then f slopes below g, and bends at least as much as g."""
+    width = np.diff(counts)
+    slope_f = np.diff(f) / width
+    slope_g = np.diff(g) / width
+    slack = TOLERANCE * np.maximum(np.abs(slope_f), np.abs(slope_g))
+    between = (width[1:] + width[:-1]) / 2
+    bend_f = np.diff(slope_f) / between
+    bend_g = np.diff(slope_g) / between
+    largest_bend = np.maximum.accumulate(bend_g[::-1])[::-1]  # with as many rows, or more
+    bend_slack = slack[1:] / between
+    is_convex = bool((bend_g >= -bend_slack).all())
+    falls = is_convex and bool((slope_f <= slope_g + slack).all())
+    rises = is_convex and bool((bend_f >= largest_bend - bend_slack).all())
+    return is_convex, falls, rises
 
 
 def _rate(counts: Counts, f: Counts, g: Counts) -> float:
     """Return the most that a cell adds for each of its rows, at most one."""
-    most = float(((f - g)[1:] / np.minimum(1.0, counts[1:])).max())
-    return min(most, 0.0) if most <= 1e-12 else inf
+    rate = float(((f - g)[1:] / np.minimum(1.0, counts[1:])).max())
+    return min(rate, 0.0) if rate <= 1e-12 else inf
 
 
 def _is_likelihood(counts: Counts, f: Counts, g: Counts) -> bool:
     """Return whether both functions are the same multiple of ``n log n``, not a negative one."""
     weight = f[counts == 2.0].sum() / (2 * np.log(2)) if 2.0 in counts else 0.0
-    wanted = weight * xlogy(counts, counts)
-    return bool(
-        weight >= 0
-        and np.allclose(f, wanted, rtol=1e-12, atol=1e-12)
-        and np.allclose(g, wanted, rtol=1e-12, atol=1e-12)
-    )
+    likelihood = weight * xlogy(counts, counts)
+    return bool(weight >= 0 and np.allclose([f, g], likelihood, rtol=1e-12, atol=1e-12))
 
 
 def _penalties(score: Score, r: int, total: float) -> NDArray[np.float64]:
@@ -228,32 +213,39 @@ def _penalties(score: Score, r: int, total: float) -> NDArray[np.float64]:
 
 
 def _penalty_rises(score: Score, r: int, total: float) -> bool:
-    found = _penalties(score, r, total)
-    return bool((np.diff(found) >= -1e-12 * np.abs(found[1:])).all())
+    penalties = _penalties(score, r, total)
+    return bool((np.diff(penalties) >= -1e-12 * np.abs(penalties[1:])).all())
 
 
 def _is_proportional(score: Score, r: int, total: float) -> bool:
-    found = _penalties(score, r, total)
-    return bool(np.allclose(found, found[0] * CONFIGURATIONS, rtol=1e-12, atol=0.0))
+    penalties = _penalties(score, r, total)
+    return bool(np.allclose(penalties, penalties[0] * CONFIGURATIONS, rtol=1e-12, atol=0.0))
 
 
 @lru_cache(maxsize=64)
 def _is_convex(score: Score, states: tuple[int, ...], total: float) -> bool:
     """Return whether no table scores more than the mean of two tables on either side of it."""
     rng = np.random.default_rng(0)
-    most = max(2, int(min(total, SMALL_COUNTS)))
+    largest = max(2, int(min(total, SMALL_COUNTS)))
     for r in states:
-        drawn = rng.integers(0, most + 1, (2, PAIRS, r)) * (rng.random((2, PAIRS, r)) < 0.7)
+        # Pairs of tables whose mean is whole; some cells do not differ.
+        drawn = rng.integers(0, largest + 1, (2, PAIRS, r)) * (rng.random((2, PAIRS, r)) < 0.7)
         first = drawn[0]
         second = first % 2 + 2 * (drawn[1] // 2)
-        second = np.where(rng.random((PAIRS, r)) < 0.5, first, second)  # some cells differ
+        second = np.where(rng.random((PAIRS, r)) < 0.5, first, second)
+        middle = (first + second) / 2
         for q in CONFIGURATIONS.tolist():
-            one, middle, other = (
-                cell_terms(score, n, r, q).sum(axis=1)
-                - configuration_terms(score, n.sum(axis=1), r, q)
-                for n in (first.astype(float), (first + second) / 2, second.astype(float))
-            )
-            slack = TOLERANCE * (1 + np.abs(one) + np.abs(other))
-            if (one + other < 2 * middle - slack).any():
+            low = _table_scores(score, first, q)
+            high = _table_scores(score, second, q)
+            slack = TOLERANCE * (1 + np.abs(low) + np.abs(high))
+            if (low + high < 2 * _table_scores(score, middle, q) - slack).any():
                 return False
     return True
+
+
+def _table_scores(score: Score, tables: NDArray[Any], q: float) -> Counts:
+    """Return the scores of configurations with some counts, shape (tables, r)."""
+    r = tables.shape[1]
+    counts = tables.astype(float)
+    cells = cell_terms(score, counts, r, q).sum(axis=1)
+    return np.asarray(cells - configuration_terms(score, counts.sum(axis=1), r, q))

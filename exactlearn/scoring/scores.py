@@ -73,18 +73,18 @@ class Score(ABC):
     """
 
     name: ClassVar[str]
-    """What messages call the score."""
+    """The name of the score in messages."""
 
     @abstractmethod
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return what each count ``n_jk`` of a state in a configuration adds, the array's shape."""
+        """Return the terms that counts ``n_jk`` of cells add to the score, of the same shape."""
 
     @abstractmethod
     def configuration(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return what each count ``n_j`` of a configuration takes away, the array's shape."""
+        """Return the terms that counts ``n_j`` of configurations take away, of the same shape."""
 
     def penalty(self, r: int, q: float, rows: float) -> float:
-        """Return what a family loses by its size, in data of total weight ``rows``."""
+        """Return the loss of a family by its size, in data of total weight ``rows``."""
         return 0.0
 
 
@@ -180,7 +180,7 @@ class _Likelihood(Score):
         return np.asarray(xlogy(counts, counts), np.float64)
 
     def configuration(self, counts: Counts, r: int, q: float) -> Counts:
-        """Return what :meth:`cell` does."""
+        """Return ``n log n``."""
         return self.cell(counts, r, q)
 
 
@@ -318,10 +318,10 @@ def parse_score(name: str, *, ess: float = 1.0, size_weight: float | None = None
     >>> parse_score("bdeu", ess=10)
     BDeu(ess=10)
     """
-    known = CRITERIA.get(name.lower())
-    if known is None:
+    criterion = CRITERIA.get(name.lower())
+    if criterion is None:
         raise OptionError(f"unknown score {name!r}; expected one of {', '.join(CRITERIA)}")
-    return known(ess, size_weight)
+    return criterion(ess, size_weight)
 
 
 ScoreLike = Score | Any
@@ -355,7 +355,7 @@ register(score=as_score)
 
 
 def cell_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
-    """Return what counts of cells add to a family's score, an empty cell nothing.
+    """Return the terms that counts of cells add to a family's score, 0 for an empty cell.
 
     Raises
     ------
@@ -366,7 +366,7 @@ def cell_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
 
 
 def configuration_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
-    """Return what counts of configurations take from a family's score, an empty one nothing.
+    """Return the terms that counts of configurations take from a family's score, 0 for 0.
 
     Raises
     ------
@@ -384,6 +384,7 @@ def _above_zero(
     r: int,
     q: float,
 ) -> Counts:
+    """Return the values of a function at counts, less its value at 0, of the counts' shape."""
     values = np.asarray(function(np.append(0.0, counts), r, q), np.float64)
     if values.shape != (counts.size + 1,) or not np.isfinite(values).all():
         raise OptionError(
@@ -391,16 +392,15 @@ def _above_zero(
             f"each of the counts, an array of shape ({counts.size + 1},); found "
             f"shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} values not finite"
         )
-    above: Counts = values[1:] - values[0]
-    return above.reshape(counts.shape)
+    terms: Counts = values[1:] - values[0]
+    return terms.reshape(counts.shape)
 
 
 def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
-    """Return what a family without any rows loses: the penalty, less what empty cells add."""
+    """Return the loss of a family without any rows: the penalty, less the terms of empty cells."""
     zero = np.zeros(1)
-    empty_cell, empty_configuration = (
-        float(np.asarray(function(zero, r, q))[0]) for function in (score.cell, score.configuration)
-    )
+    empty_cell = float(np.asarray(score.cell(zero, r, q))[0])
+    empty_configuration = float(np.asarray(score.configuration(zero, r, q))[0])
     return float(score.penalty(r, q, rows)) - q * (r * empty_cell - empty_configuration)
 
 
@@ -458,7 +458,7 @@ def score_family(
 
 
 def scored_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
-    """Return what :func:`score_family` does, for variables by index alone."""
+    """Score a family as :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
     q = math.prod(dataset.cardinalities[list(parents)].astype(np.float64).tolist())
     return family_score(counts, q, score, total_weight(dataset))

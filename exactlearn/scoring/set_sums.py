@@ -149,32 +149,35 @@ class SetSums:
 
         Returns
         -------
-        sums, others, cells
+        sums, parents_sums, cells
             The sums over each set and over the set of its parents, and the number of observed
             configurations of the set, shape (sets,) each.
         """
         r = self.rows.cardinalities[sets[:, 0]]
         sizes = self.sizes(sets)
         numbers = terms.function[terms.places(sizes), terms.cell[r]]
-        of_others = terms.function[terms.places(sizes / r), terms.configuration[r]]
-        others = np.empty(len(sets))
-        sums, cells = self._fill(sets, numbers[:, None], others, of_others, terms, space)
-        return sums[:, 0], others, cells
+        parents_numbers = terms.function[terms.places(sizes / r), terms.configuration[r]]
+        parents_sums = np.empty(len(sets))
+        sums, cells = self._fill(
+            sets, numbers[:, None], parents_sums, parents_numbers, terms, space
+        )
+        return sums[:, 0], parents_sums, cells
 
     def _fill(
         self,
         sets: NDArray[np.int32],
         numbers: NDArray[np.int64],
-        others: Floats,
-        others_numbers: NDArray[np.int64],
+        parents_sums: Floats,
+        parents_numbers: NDArray[np.int64],
         terms: Terms,
         space: Space,
     ) -> tuple[Floats, Floats]:
+        """Return sums over sets and their numbers of cells, and fill in those over parents."""
         sums = np.empty(numbers.shape)
         cells = np.empty(len(sets))
         lengths = (sets >= 0).sum(axis=1)
-        given = (self.rows, *space, terms.functions)
-        _sum_sets(sets, lengths, *given, numbers, others_numbers, sums, others, cells)
+        data = (self.rows, *space, terms.functions)
+        _sum_sets(sets, lengths, *data, numbers, parents_numbers, sums, parents_sums, cells)
         return sums, cells
 
 
@@ -205,9 +208,9 @@ def _sum_sets(
     entries: Entries | None,
     functions: Functions,
     numbers: NDArray[np.int64],
-    others_numbers: NDArray[np.int64],
+    parents_numbers: NDArray[np.int64],
     sums: Floats,
-    others: Floats,
+    parents_sums: Floats,
     cells: Floats,
 ) -> None:
     """Sum functions over the tables of sets, and optionally of each set less its first element.
@@ -218,27 +221,28 @@ def _sum_sets(
         The sets, and how many elements each has.
     rows, stack, entries
         The data, and scratch space.
-    functions, numbers, others_numbers
+    functions, numbers, parents_numbers
         The functions of counts, those to sum over each set, shape (sets, forms), and the one to sum
         over each set less its first element, shape (sets,).
-    sums, others, cells
-        Receive the sums, the others unless empty, and the numbers of observed configurations.
+    sums, parents_sums, cells
+        Receive the sums, those over each set less its first element unless empty, and the numbers
+        of observed configurations.
     """
     for i in range(len(sets)):
         depth = lengths[i] - 1
-        if depth < 0:
+        if depth < 0:  # the table of the empty set has one cell
             cells[i] = 1.0
             for form in range(numbers.shape[1]):
                 sums[i, form] = value(functions, numbers[i, form], rows.total)
             continue
         count_set(sets[i, : depth + 1], rows, stack, entries)
-        found, cells[i] = take_counts(rows, stack, entries, depth, sets[i, 0])
+        n_counts, cells[i] = take_counts(rows, stack, entries, depth, sets[i, 0])
         for form in range(numbers.shape[1]):
-            sums[i, form] = _sum_counts(functions, numbers[i, form], stack.counts, found)
-        if len(others) > 0:
+            sums[i, form] = _sum_counts(functions, numbers[i, form], stack.counts, n_counts)
+        if len(parents_sums) > 0:
             totals = stack.totals[depth]
             size = stack.sizes[depth]
-            others[i] = _sum_counts(functions, others_numbers[i], totals, size)
+            parents_sums[i] = _sum_counts(functions, parents_numbers[i], totals, size)
 
 
 def ceiling(rate: Floats, penalty: Floats, cells: Floats) -> Floats:
@@ -302,34 +306,37 @@ class TableScorer:
         sizes = self.sums.sizes(sets)
         terms = self.sums.tables.covering(np.append(sizes[:, None] / states, sizes))
         r = states.astype(np.int64)
-        at = terms.places(sizes)
+        places = terms.places(sizes)[:, None]
         slack = self.sums.slack
-        penalty = terms.penalty[at[:, None], r]
+        penalty = terms.penalty[places, r]
         rate = terms.rate[r]
+        # Families that the bounds of their subsets close are not counted.
         if self.prune:
-            most = level.cells[nodes].max(axis=1)
-            best[ceiling(rate, penalty, most[:, None]) + slack <= best] = np.nan
+            subset_cells = level.cells[nodes].max(axis=1, keepdims=True)
+            best[ceiling(rate, penalty, subset_cells) + slack <= best] = np.nan
             if terms.has_entropy:
                 best[is_scored & self.is_free[sets] & (level.entropy[nodes] <= penalty)] = np.nan
             is_scored = is_scored & ~np.isnan(best)
-        others = self._sums_of_others(joined, level, is_scored, r, terms, space)
+        # The score F(P + x) - G(P) - penalty of the families that are left.
+        parents_sums = self._parents_sums(joined, level, is_scored, r, terms, space)
         is_counted = is_scored.any(axis=1)
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
         sums[is_counted], cells[is_counted] = self.sums.sums(sets[is_counted], terms, space)
         totals = np.take_along_axis(sums, terms.cell[r], axis=1)
+        # Bounds on the supersets (theorems *Distinct cells* and *Entropy*).
         ceilings = np.full(sets.shape, np.inf)
         entropy = np.full(len(sets), np.inf)
         if self.prune:
-            bounds = ceiling(rate, terms.least_penalty[at[:, None], r], cells[:, None]) + slack
+            bounds = ceiling(rate, terms.least_penalty[places, r], cells[:, None]) + slack
             ceilings = np.where(is_scored, bounds, np.inf)
             if terms.has_entropy:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
                 entropy = np.fmin.reduce(largest_penalty(gains, states), axis=1, initial=np.inf)
-        scores = np.where(is_scored, totals - others - penalty, np.nan)
+        scores = np.where(is_scored, totals - parents_sums - penalty, np.nan)
         return Scored(scores, ceilings, sums, cells, entropy)
 
-    def _sums_of_others(
+    def _parents_sums(
         self,
         joined: Joined,
         level: Level,
@@ -344,8 +351,8 @@ class TableScorer:
         row, t = np.nonzero(is_scored & np.isnan(sums))
         _, first, number = np.unique(joined.without[row, t], return_index=True, return_inverse=True)
         parents = less_one(joined.sets, row[first], t[first])
-        found, _ = self.sums.sums(parents, terms, space)
-        sums[row, t] = found[number, form[row, t]]
+        counted, _ = self.sums.sums(parents, terms, space)
+        sums[row, t] = counted[number, form[row, t]]
         return sums
 
 
@@ -379,6 +386,7 @@ class SetValues:
         size = max(1, -(-self.n // 8))
         keys = np.frombuffer(b"".join(each.to_bytes(size, "little") for each in new), np.uint8)
         bits = np.unpackbits(keys.reshape(-1, size), axis=1, bitorder="little")
+        # By places in the order; sets of one prefix follow each other, and end in it.
         bits = bits[:, self._sums.order]
         by_prefix = np.lexsort(bits.T)
         bits = bits[by_prefix]
@@ -388,6 +396,7 @@ class SetValues:
         members = np.full((len(new), max(1, lengths.max())), -1, np.int32)
         owner, place = np.nonzero(bits)
         members[owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]] = place
+        # V(S): the sum over the table of S less the penalties of its variables one by one.
         states = self._sums.states(members)
         sizes = np.cumprod(states, axis=1).astype(np.float64)
         terms = self._sums.tables.covering(np.append(1.0, sizes))

@@ -23,6 +23,7 @@ from exactlearn._runtime.variable_arguments import Index, arcs_by_index
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.dataset import Dataset, as_dataset, require_complete
 from exactlearn.errors import InfeasibleError, SolverError
+from exactlearn.scoring.candidate_enumeration import required_parents
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score, as_score
 from exactlearn.solvers.problem import Arc, Problem
@@ -103,52 +104,61 @@ def sparse_candidates(
     """
     search = SearchControl.within(time_limit)
     with search.running() as control, running(cluster) as client:
-        if isinstance(table, Blocks):
-            table = table.with_states(client)
-            names = table.variables or ()
-            states = [tuple(table.states[name]) for name in names]
-        else:
-            table = as_dataset(table, "table")
-            names = table.names
-            states = list(table.states)
-        blocks = [table] if isinstance(table, Dataset) else table
+        blocks, names, states = _blocks(table, client)
         required = frozenset(arcs_by_index(required, "required", names))
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
         given = as_score(score), max_parents, required
+        # The counts of all pairs of variables, and of the variables with required parents.
         smallest: list[Family] = [
-            (child, *sorted(p for p, c in required if c == child)) for child in range(len(names))
+            (child, *required_parents(child, required)) for child in range(len(names))
         ]
-        with_parents = [own for own in smallest if len(own) > 1]
+        with_parents = [family for family in smallest if len(family) > 1]
         pairs = summed(blocks, partial(_PairCounts, with_parents, names, states), client)
         if control.is_over:
             raise SolverError(
                 "the time was over before all pairs of variables were counted: no parent sets are "
                 "known; give it more time"
             )
-        sizes = [len(own) for own in states]
+        # Each variable's allowed parents, by their mutual information with it.
+        sizes = [*map(len, states)]
         information = pairwise_information(pairs.counts, sizes)
         families = [
-            _family(own, information[own[0]], candidate_parents, forbidden, names)
-            for own in smallest
+            _family(family, information[family[0]], candidate_parents, forbidden, names)
+            for family in smallest
         ]
-        found: list[tuple[Scores, bool]] = []
+        # The scores of each variable's parent sets, by the distinct rows of its family.
+        scored: list[tuple[Scores, bool]] = []
         for batch in _batches(families, sizes, pairs.rows):
             projected = summed(blocks, partial(_Projections, batch, names, states), client)
             if control.is_over:
                 break
             pieces = Workers(client, control).pieces
-            found += pieces(scored_projection, (*given, projected), len(batch))
-        n_scored = sum(is_finished for _, is_finished in found)
-        found += [_scored(*given, pairs.family(own), own) for own in smallest[len(found) :]]
+            scored += pieces(scored_projection, (*given, projected), len(batch))
+        n_scored = sum(is_finished for _, is_finished in scored)
+        scored += [
+            _scored(*given, pairs.family(family), family) for family in smallest[len(scored) :]
+        ]
     is_stopped = n_scored < len(names)
     how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
     return replace(
-        Problem.from_candidates(names, [scores for scores, _ in found]),
+        Problem.from_candidates(names, [scores for scores, _ in scored]),
         required=required,
         forbidden=forbidden,
         complete=candidate_parents >= len(names) - 1 and not is_stopped,
         stopped=how_far if is_stopped else "",
     )
+
+
+def _blocks(
+    table: Dataset | Blocks, client: Any
+) -> tuple[Iterable[Dataset], tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the blocks of a table, the names of its variables, and their states."""
+    if isinstance(table, Blocks):
+        table = table.with_states(client)
+        names = tuple(table.variables or ())
+        return table, names, [tuple(table.states[name]) for name in names]
+    table = as_dataset(table, "table")
+    return [table], table.names, list(table.states)
 
 
 def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -168,12 +178,12 @@ def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> N
     """
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     total = counts[: sizes[0], : sizes[0]].sum()
-    share = counts / total
-    terms = share * np.log(np.where(share > 0, share, 1.0))
+    probabilities = counts / total
+    terms = probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))
     joint = -np.add.reduceat(np.add.reduceat(terms, first, axis=0), first, axis=1)
     entropy = np.diag(joint)
-    found: NDArray[np.float64] = entropy[:, None] + entropy[None, :] - joint
-    return found
+    information: NDArray[np.float64] = entropy[:, None] + entropy[None, :] - joint
+    return information
 
 
 class _Projections:
@@ -184,22 +194,23 @@ class _Projections:
     ) -> None:
         self.families = families
         self.rows = 0
-        self.tables = [
-            DistinctRows([names[v] for v in own], [states[v] for v in own]) for own in families
-        ]
+        self.tables = []
+        for family in families:
+            columns = DistinctRows([names[v] for v in family], [states[v] for v in family])
+            self.tables.append(columns)
 
     def add(self, block: Dataset) -> None:
         """Add the rows of a block."""
-        for table, own in zip(self.tables, self.families, strict=True):
-            codes: Any = block.codes[:, own]
+        for table, family in zip(self.tables, self.families, strict=True):
+            codes: Any = block.codes[:, family]
             table.add(Dataset(codes, table.names, table.states, block.weights))
         self.rows += block.n_rows
 
-    def merge(self, other: "_Projections") -> None:
+    def merge(self, part: "_Projections") -> None:
         """Add the rows of another part of the table."""
-        for table, more in zip(self.tables, other.tables, strict=True):
-            table.merge(more)
-        self.rows += other.rows
+        for table, rows in zip(self.tables, part.tables, strict=True):
+            table.merge(rows)
+        self.rows += part.rows
 
 
 class _PairCounts:
@@ -208,7 +219,7 @@ class _PairCounts:
     def __init__(
         self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
     ) -> None:
-        self.first = np.concatenate([[0], np.cumsum([len(own) for own in states])])
+        self.first = np.concatenate([[0], np.cumsum([*map(len, states)])])
         self.counts = np.zeros((self.first[-1], self.first[-1]))
         self.families = _Projections(families, names, states)
         self.rows = 0
@@ -225,44 +236,45 @@ class _PairCounts:
             if weights is None:
                 self.counts += indicators.T @ indicators
             else:
-                own = weights[start : start + CHUNK, None]
-                self.counts += (indicators * own).T @ indicators.astype(np.float64)
+                weighted = indicators * weights[start : start + CHUNK, None]
+                self.counts += weighted.T @ indicators.astype(np.float64)
         self.families.add(block)
         self.rows += block.n_rows
 
-    def merge(self, other: "_PairCounts") -> None:
+    def merge(self, part: "_PairCounts") -> None:
         """Add the counts of another part of the table."""
-        self.counts += other.counts
-        self.families.merge(other.families)
-        self.rows += other.rows
+        self.counts += part.counts
+        self.families.merge(part.families)
+        self.rows += part.rows
 
-    def family(self, own: Family) -> Dataset:
+    def family(self, family: Family) -> Dataset:
         """Return the distinct rows of one of the families, or of a variable without parents."""
-        if own in self.families.families:
-            return self.families.tables[self.families.families.index(own)].dataset()
-        (v,) = own
+        if family in self.families.families:
+            return self.families.tables[self.families.families.index(family)].dataset()
+        (v,) = family
         weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
         states = range(len(weights))
         return Dataset(np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights)
 
 
 def _scored(
-    score: Score, max_parents: int, required: frozenset[Arc], table: Dataset, own: Family
+    score: Score, max_parents: int, required: frozenset[Arc], table: Dataset, family: Family
 ) -> tuple[Scores, bool]:
     """Score the parent sets of the first variable of a family; return whether these are all."""
-    places = [Index(place) for place in range(len(own))]
+    places = [Index(place) for place in range(len(family))]
+    child = places[0]
     problem = candidate_parent_sets(
         table,
         score,
         max_parents=max_parents,
-        required=[(place, places[0]) for place in places if (own[place], own[0]) in required],
+        required=[(place, child) for place in places if (family[place], family[0]) in required],
         forbidden=[(a, b) for a in places for b in places[1:] if a != b],
         threads=1,
         control=SearchControl.within(),
     )
-    scores: dict[Iterable[int], float] = {
-        tuple(sorted(own[p] for p in parents)): value for parents, value in problem.candidates(0)
-    }
+    scores: dict[Iterable[int], float] = {}
+    for parents, value in problem.candidates(0):
+        scores[tuple(sorted(family[p] for p in parents))] = value
     return scores, not problem.stopped
 
 
@@ -275,41 +287,41 @@ def scored_projection(
 ) -> tuple[Scores, bool]:
     """Score the parent sets of one variable, by the distinct rows of its columns."""
     table = projections.tables[number].dataset()
-    own = projections.families[number]
-    return _scored(score, max_parents, required, table, own)
+    return _scored(score, max_parents, required, table, projections.families[number])
 
 
 def _family(
     smallest: Family,
     information: NDArray[np.float64],
-    most: int,
+    candidate_parents: int,
     forbidden: frozenset[Arc],
     names: Sequence[str],
 ) -> Family:
     """Return a variable, and after it those that may be its parents, in increasing order."""
-    child, *wanted = smallest
-    if len(wanted) > most:
+    child, *required = smallest
+    if len(required) > candidate_parents:
         raise InfeasibleError(
-            f"variable {names[child]!r} is required to have {len(wanted)} parents, more than "
-            f"candidate_parents = {most}; raise that, or require fewer arcs"
+            f"variable {names[child]!r} is required to have {len(required)} parents, more than "
+            f"candidate_parents = {candidate_parents}; raise that, or require fewer arcs"
         )
     barred = {p for p, c in forbidden if c == child} | {*smallest}
     by_gain = np.argsort(-information, kind="stable").tolist()
-    others = [v for v in by_gain if v not in barred][: most - len(wanted)]
-    return (child, *sorted([*wanted, *others]))
+    informative = [v for v in by_gain if v not in barred][: candidate_parents - len(required)]
+    return (child, *sorted([*required, *informative]))
 
 
 def _batches(families: Sequence[Family], sizes: Sequence[int], rows: int) -> Iterator[list[Family]]:
     """Yield as many families, in order, as are counted at once."""
     batch: list[Family] = []
     held = 0.0
-    for own in families:
-        need = min(float(rows), math.prod(float(sizes[v]) for v in own)) * (len(own) + 16)
+    for family in families:
+        configurations = math.prod(float(sizes[v]) for v in family)
+        need = min(float(rows), configurations) * (len(family) + 16)
         if batch and held + need > BATCH_BYTES:
             yield batch
             batch = []
             held = 0.0
-        batch.append(own)
+        batch.append(family)
         held += need
     if batch:
         yield batch

@@ -103,8 +103,8 @@ class Terms(NamedTuple):
 
     def places(self, sizes: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the places of sizes that are tabulated, products that may be rounded."""
-        found: NDArray[np.int64] = np.searchsorted(self.sizes, sizes * (1 - 1e-14))
-        return np.minimum(found, len(self.sizes) - 1)
+        places: NDArray[np.int64] = np.searchsorted(self.sizes, sizes * (1 - 1e-14))
+        return np.minimum(places, len(self.sizes) - 1)
 
 
 @in_place_kernel
@@ -132,18 +132,22 @@ def _interpolated_rise(functions: Functions, i: int, n: float, w: float) -> floa
 @in_place_kernel
 def interpolated(functions: Functions, i: int, n: float) -> float:
     """Return the value of function ``i`` at a positive count by its polynomials; 0 at others."""
+    # Linear from 0 to the first interval.
     smallest = math.ldexp(1.0, functions.lowest)
-    share = min(1.0, max(0.0, n / smallest))
+    fraction = min(1.0, max(0.0, n / smallest))
     n = max(n, smallest)
     intervals = (functions.table.shape[1] - functions.length) // (DEGREE + 1)
+    # The count's interval, and its place there from -1 to 1.
     interval = min(math.frexp(n)[1] - 1 - functions.lowest, intervals - 1)
     first = functions.length + interval * (DEGREE + 1)
     x = 2.0 * math.ldexp(n, -(functions.lowest + interval)) - 3.0
     high = 0.0
     low = 0.0
-    for k in range(DEGREE, 0, -1):
-        high, low = functions.table[i, first + k] + 2.0 * x * high - low, high
-    return float(share * (functions.table[i, first] + x * high - low))
+    for k in range(DEGREE, 0, -1):  # the recurrence of Clenshaw
+        sum_from_k = functions.table[i, first + k] + 2.0 * x * high - low
+        low = high
+        high = sum_from_k
+    return float(fraction * (functions.table[i, first] + x * high - low))
 
 
 class Form(NamedTuple):
@@ -206,10 +210,12 @@ class TermTables:
         n_sizes: int = 1,
         is_expected: bool = False,
     ) -> None:
-        self.score, self.domain = score, Domain.of(cardinalities, weights)
+        self.score = score
+        self.domain = Domain.of(cardinalities, weights)
         if is_expected:
             self.domain = self.domain._replace(is_whole=False)
         states, total, is_whole = self.domain
+        # Forms that agree at a sample of counts are one.
         probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])])
         self._probe = np.unique(np.minimum(probe, max(1.0, total)))
         self.forms: list[list[Form]] = []
@@ -225,9 +231,9 @@ class TermTables:
 
     def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
-        wanted = np.ravel(np.asarray(sizes, np.float64))
+        requested = np.ravel(np.asarray(sizes, np.float64))
         terms = self._terms
-        new = wanted[terms.sizes[terms.places(wanted)] != wanted]
+        new = requested[terms.sizes[terms.places(requested)] != requested]
         if len(new):
             with _LOCK:
                 self._terms = self._extended(np.setdiff1d(new, self._terms.sizes))
@@ -236,43 +242,54 @@ class TermTables:
     def _sort_in(self, form: Form) -> None:
         """Put a form to those that agree with it."""
         for forms in self.forms:
-            common = float(math.lcm(form.states, forms[0].states))
-            if all(
-                same(*(f(self.score, self._probe, size) for f in (form, forms[0])))
-                for size in (common, 2 * common, 6 * common)
-            ):
+            if self._agree(form, forms[0]):
                 forms.append(form)
                 return
         self.forms.append([form])
 
+    def _agree(self, form: Form, second: Form) -> bool:
+        """Return whether two forms agree in tables of some sizes that both fit."""
+        common = float(math.lcm(form.states, second.states))
+        return all(
+            same(self._values(form, size), self._values(second, size))
+            for size in (common, 2 * common, 6 * common)
+        )
+
+    def _values(self, form: Form, size: float) -> Counts:
+        """Return the values of a form at the sample of counts in a table of that size."""
+        return form(self.score, self._probe, size)
+
     def _depends_on_size(self, form: Form) -> bool:
-        sizes = form.states * np.array([1.0, 2.0, 6.0, 64.0])
-        first, *others = (form(self.score, self._probe, size) for size in sizes.tolist())
-        return not all(same(first, other) for other in others)
+        smallest = self._values(form, float(form.states))
+        sizes = form.states * np.array([2.0, 6.0, 64.0])
+        return not all(same(smallest, self._values(form, size)) for size in sizes.tolist())
 
     def _empty(self) -> Terms:
-        known = properties(self.score, self.domain)
+        """Return the score before any size is tabulated."""
+        checked = properties(self.score, self.domain)
         states = self.domain.states
         points = self._points
         width = states[-1] + 1
-        cell, configuration, rate = (np.zeros(width) for _ in range(3))
+        cell = np.zeros(width, np.int64)
+        configuration = np.zeros(width, np.int64)
         for number, forms in enumerate(self.forms):
             for form in forms:
-                (cell if form.of_cells else configuration)[form.states] = number
-        rate[list(states)] = [known.rates[r] for r in states]
+                numbers = cell if form.of_cells else configuration
+                numbers[form.states] = number
+        rate = np.zeros(width)
+        rate[list(states)] = [checked.rates[r] for r in states]
+        table = np.zeros((0, points.length + len(points.nodes)))
         return Terms(
-            Functions(
-                np.zeros((0, points.length + len(points.nodes))), points.length, points.lowest
-            ),
-            np.zeros(0),
-            np.zeros((0, len(self.forms)), np.int64),
-            cell.astype(np.int64),
-            configuration.astype(np.int64),
-            np.zeros((0, width)),
-            np.zeros((0, width)),
-            rate,
-            known.has_entropy,
-            known.has_penalty,
+            functions=Functions(table, points.length, points.lowest),
+            sizes=np.zeros(0),
+            function=np.zeros((0, len(self.forms)), np.int64),
+            cell=cell,
+            configuration=configuration,
+            penalty=np.zeros((0, width)),
+            least_penalty=np.zeros((0, width)),
+            rate=rate,
+            has_entropy=checked.has_entropy,
+            has_penalty=checked.has_penalty,
         )
 
     def _extended(self, new: NDArray[np.float64]) -> Terms:
@@ -281,6 +298,7 @@ class TermTables:
         rows = [old.functions.table]
         count = len(old.functions.table)
         function = np.zeros((len(new), len(self.forms)), np.int64)
+        # A form that does not depend on the size has one function for all.
         for i, size in enumerate(new.tolist()):
             for j, forms in enumerate(self.forms):
                 fitting = [form for form in forms if form.fits(size)]
@@ -292,20 +310,26 @@ class TermTables:
                     count += 1
         sizes = np.concatenate([old.sizes, new])
         order = np.argsort(sizes)
-        penalty, least = self._penalties(new)
+        penalty, least_penalty = self._penalties(new)
         return old._replace(
             functions=old.functions._replace(table=np.concatenate(rows)),
             sizes=sizes[order],
             function=np.concatenate([old.function, function])[order],
             penalty=np.concatenate([old.penalty, penalty])[order],
-            least_penalty=np.concatenate([old.least_penalty, least])[order],
+            least_penalty=np.concatenate([old.least_penalty, least_penalty])[order],
         )
 
     def _tabulated(self, form: Form, size: float) -> NDArray[np.float64]:
-        """Return a function's values and then its coefficients."""
+        """Return a function's values and then its coefficients.
+
+        Raises
+        ------
+        OptionError
+            When the function is not smooth on some interval: its highest coefficients are large.
+        """
         points = self._points
-        found = form(self.score, np.concatenate([points.whole, points.nodes]), size)
-        at_nodes = found[len(points.whole) :].reshape(-1, DEGREE + 1)
+        values = form(self.score, np.concatenate([points.whole, points.nodes]), size)
+        at_nodes = values[len(points.whole) :].reshape(-1, DEGREE + 1)
         polynomials = at_nodes @ _TRANSFORM
         highest = np.abs(polynomials[:, -3:]).max(axis=1)
         rough = highest > ROUGH * np.abs(at_nodes).max(axis=1) + NOISE
@@ -316,7 +340,7 @@ class TermTables:
                 f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
                 f"counts about {count:g}, where it is interpolated; it must accept any real counts"
             )
-        return np.concatenate([[0.0], found[: len(points.whole)], polynomials.reshape(-1)])
+        return np.concatenate([[0.0], values[: len(points.whole)], polynomials.reshape(-1)])
 
     def _penalties(
         self, sizes: NDArray[np.float64]
@@ -325,14 +349,14 @@ class TermTables:
         states, total, _ = self.domain
         shape = len(sizes), states[-1] + 1
         penalty = np.full(shape, np.nan)
-        least = np.full(shape, np.nan)
+        least_penalty = np.full(shape, np.nan)
         for i, size in enumerate(sizes.tolist()):
             for r in states:
                 if Form(True, r).fits(size):
                     q = size / r
                     penalty[i, r] = size_penalty(self.score, r, q, total)
-                    least[i, r] = size_penalty(self.score, r, q * states[0], total)
-        return penalty, least
+                    least_penalty[i, r] = size_penalty(self.score, r, q * states[0], total)
+        return penalty, least_penalty
 
 
 class _Points(NamedTuple):
