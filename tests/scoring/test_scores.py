@@ -222,7 +222,7 @@ def test_names_of_scores():
     ("call", "message"),
     [
         (lambda: parse_score("bge"), "expected one of bdeu, bic, aic, penalised"),
-        (lambda: parse_score("penalised"), "needs lambda"),
+        (lambda: parse_score("penalised"), "needs the weight lambda"),
         (lambda: BDeu(0), "above 0, found 0"),
         (lambda: BDeu(math.nan), "above 0, found nan"),
         (
