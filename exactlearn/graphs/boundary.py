@@ -57,7 +57,7 @@ class Operator(NamedTuple):
     inserts: bool
 
 
-@named_results(lambda found, names: (NamedGraph.of(names, parents) for parents in found))
+@named_results(lambda graphs, names: (NamedGraph.of(names, parents) for parents in graphs))
 @checked_arguments(parents=named(as_structure))
 def inclusion_boundary(
     parents: ParentsLike | PartiallyDirectedGraph,
@@ -101,6 +101,7 @@ def operators(links: "ClassLinks") -> Iterator[Operator]:
 def _cpdag_of(
     given: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> PartiallyDirectedGraph:
+    """Return the CPDAG of a directed acyclic graph, or a CPDAG as it is."""
     if isinstance(given, PartiallyDirectedGraph):
         check_cpdag(given)
         return given
@@ -108,7 +109,7 @@ def _cpdag_of(
 
 
 class ClassLinks:
-    """What each variable of a CPDAG is linked with: sets of variables are bit masks.
+    """The links of each variable of a CPDAG: sets of variables are bit masks.
 
     Parameters
     ----------
@@ -126,7 +127,9 @@ class ClassLinks:
 
     def __init__(self, graph: PartiallyDirectedGraph) -> None:
         self.graph = graph
-        self.parents, self.neighbours, self.onward = ([0] * graph.n_variables for _ in range(3))
+        self.parents = [0] * graph.n_variables
+        self.neighbours = [0] * graph.n_variables
+        self.onward = [0] * graph.n_variables
         for a, b in graph.directed:
             self.parents[b] |= 1 << a
             self.onward[a] |= 1 << b
@@ -168,14 +171,14 @@ class ClassLinks:
 
     def reached(self, start: int, avoided: int) -> int:
         """Return the variables on semi-directed paths from one that avoid others."""
-        found = waiting = 1 << start
+        reached = waiting = 1 << start
         while waiting:
             v = waiting.bit_length() - 1
             waiting ^= 1 << v
-            new = self.onward[v] & ~found & ~avoided
-            found |= new
+            new = self.onward[v] & ~reached & ~avoided
+            reached |= new
             waiting |= new
-        return found
+        return reached
 
     def is_plain(self, x: int, y: int, clique: int) -> bool:
         """Tell whether an insertion adds no v-structure: x is joined to all other parents of y."""
@@ -183,13 +186,13 @@ class ClassLinks:
 
     def is_mirror_image(self, x: int, y: int, clique: int) -> bool:
         """Tell whether the insertion of y -> x is listed before and leads to the same class."""
-        other = self.common(y, x)
+        mirrored = self.common(y, x)  # with an empty T
         return (
             y < x
             and self.is_plain(x, y, clique)
-            and self.is_plain(y, x, other)
-            and self._is_clique(other)
-            and self.is_valid(y, x, other)
+            and self.is_plain(y, x, mirrored)
+            and self._is_clique(mirrored)
+            and self.is_valid(y, x, mirrored)
         )
 
     def after(self, operator: Operator) -> PartiallyDirectedGraph:
@@ -197,32 +200,32 @@ class ClassLinks:
         x, y, clique, inserts = operator
         graph = self.graph
         common = self.common(x, y)
+        # The arcs that the operator directs, from T and the new one, or to H.
         if inserts:
             arcs = {(t, y) for t in members(clique & ~common)} | {(x, y)}
             directed = graph.directed | arcs
         else:
             arcs = {(v, h) for h in members(common & ~clique) for v in (x, y)}
             directed = (graph.directed | arcs) - {(x, y)}
-        rest = graph.undirected - unordered({*arcs, (x, y)})
-        return PartiallyDirectedGraph(graph.n_variables, directed, rest)
+        undirected = graph.undirected - unordered({*arcs, (x, y)})
+        return PartiallyDirectedGraph(graph.n_variables, directed, undirected)
 
     def _addable(self, x: int, y: int) -> int:
         """Return the neighbours of y that T may hold."""
-        found = self.neighbours[y] & ~self.adjacent[x]
-        adjacent = self.adjacent
+        addable = self.neighbours[y] & ~self.adjacent[x]
         for v in members(self.common(x, y)):
-            found &= adjacent[v]
-        return found
+            addable &= self.adjacent[v]
+        return addable
 
     def _is_clique(self, variables: int) -> bool:
         return all(not variables & ~(1 << v) & ~self.adjacent[v] for v in members(variables))
 
-    def _cliques(self, clique: int, others: int) -> Iterator[int]:
-        """Yield a clique with each clique among others that are adjacent to all of it."""
+    def _cliques(self, clique: int, candidates: int) -> Iterator[int]:
+        """Yield a clique with each clique among candidates that are adjacent to all of it."""
         yield clique
-        for v in members(others):
-            others ^= 1 << v
-            yield from self._cliques(clique | 1 << v, others & self.adjacent[v])
+        for v in members(candidates):
+            candidates ^= 1 << v  # each clique once, by its lowest candidate first
+            yield from self._cliques(clique | 1 << v, candidates & self.adjacent[v])
 
 
 def members(variables: int) -> Iterator[int]:

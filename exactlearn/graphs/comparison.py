@@ -26,9 +26,9 @@ class StructureComparison(
     Displayed,
     shown="shd cpdag_shd arc_precision arc_recall arc_f1 edge_precision edge_recall edge_f1",
 ):
-    """How near a learnt graph is to a reference.
+    """Distances, precision and recall of a learnt graph beside a reference.
 
-    Precision is the share of the learnt arcs (edges) that the reference has, recall the share of
+    Precision is the part of the learnt arcs (edges) that the reference has, recall the part of
     the reference's that were learnt, F1 their harmonic mean; each is NaN where it would divide by
     zero.
 
@@ -127,19 +127,23 @@ def structural_hamming_distance(
     >>> structural_hamming_distance(cpdag(chain), cpdag(reversed_chain))
     0
     """
-    one = as_partially_directed(first)
-    other = as_partially_directed(second)
-    if one.n_variables != other.n_variables:
+    first = as_partially_directed(first)
+    second = as_partially_directed(second)
+    if first.n_variables != second.n_variables:
         raise OptionError(
-            f"the distance of two graphs needs the same variables, found {one.n_variables} and "
-            f"{other.n_variables}"
+            f"the distance of two graphs needs the same variables, found {first.n_variables} and "
+            f"{second.n_variables}"
         )
-    return len(unordered(both_ways(one) ^ both_ways(other)))
+    return len(unordered(both_ways(first) ^ both_ways(second)))
 
 
 def _agreement(learnt: frozenset[Arc], true: frozenset[Arc]) -> tuple[float, float, float]:
     """Return precision, recall and F1."""
     both = len(learnt & true)
-    sizes = (len(learnt), len(true), len(learnt) + len(true))
-    precision, recall, half_f1 = (both / size if size else nan for size in sizes)
-    return precision, recall, 2 * half_f1
+    f1 = 2 * _ratio(both, len(learnt) + len(true))
+    return _ratio(both, len(learnt)), _ratio(both, len(true)), f1
+
+
+def _ratio(number: int, total: int) -> float:
+    """Return a ratio, NaN where it would divide by zero."""
+    return number / total if total else nan

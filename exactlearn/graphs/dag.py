@@ -40,11 +40,11 @@ def children(parents: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
     >>> children([(), (0,), (0, 1)])
     ((1, 2), (2,), ())
     """
-    found: list[list[int]] = [[] for _ in parents]
+    offspring: list[list[int]] = [[] for _ in parents]
     for child, family in enumerate(parents):
         for parent in family:
-            found[parent].append(child)
-    return tuple(map(tuple, found))
+            offspring[parent].append(child)
+    return tuple(map(tuple, offspring))
 
 
 def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
@@ -55,7 +55,10 @@ def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dic
     >>> named_parents(["a", "b"], [(), (0,)])
     {'a': [], 'b': ['a']}
     """
-    return {name: [names[p] for p in family] for name, family in zip(names, parents, strict=True)}
+    by_name = {}
+    for name, family in zip(names, parents, strict=True):
+        by_name[name] = [names[p] for p in family]
+    return by_name
 
 
 def arcs_by_name(
@@ -68,8 +71,8 @@ def arcs_by_name(
     >>> arcs_by_name(["a", "b"], [(), (0,)]), arcs_by_name([], [(), (0,)])
     ((('a', 'b'),), (('0', '1'),))
     """
-    found = named_parents(names or [str(v) for v in range(len(parents))], parents).items()
-    return tuple((parent, child) for child, family in found for parent in family)
+    families = named_parents(names or [*map(str, range(len(parents)))], parents).items()
+    return tuple((parent, child) for child, family in families for parent in family)
 
 
 def topological_order(
@@ -99,7 +102,7 @@ def topological_order(
     ready = [v for v, count in enumerate(waiting) if count == 0]
     heapify(ready)
     order: list[int] = []
-    while ready:
+    while ready:  # a variable is ready when all its parents stand in the order
         variable = heappop(ready)
         order.append(variable)
         for child in offspring[variable]:
@@ -119,7 +122,8 @@ def _raise_cycle(
     while walk[-1] not in walk[:-1]:
         walk.append(min(p for p in parents[walk[-1]] if p not in ordered))
     cycle = walk[walk.index(walk[-1]) :][::-1]
-    shown = " -> ".join(str(v) if names is None else names[v] for v in cycle)
+    labels = [*map(str, range(len(parents)))] if names is None else names
+    shown = " -> ".join(labels[v] for v in cycle)
     raise OptionError(
         f"the parents hold the directed cycle {shown}, expected none: remove one of its arcs"
     )
@@ -201,9 +205,9 @@ def active_trail(
     >>> sorted(active_trail([(), (), (0, 1)], [0], [1], [2]))
     [(0, 2), (1, 2)]
     """
-    came = _reached(parents, left, given, right)
-    end = next((state for state in came if state[0] in right), None)
-    return None if end is None else _arcs_of(came, end, children(parents), given)
+    previous = _reached(parents, left, given, right)
+    end = next((state for state in previous if state[0] in right), None)
+    return None if end is None else _arcs_of(previous, end, children(parents), given)
 
 
 @named_results(set_by_name)
@@ -252,14 +256,14 @@ def ancestors(parents: Sequence[Collection[int]], of: Iterable[int]) -> frozense
     >>> sorted(ancestors([(), (0,), (1,)], [1]))
     [0, 1]
     """
-    found = set(of)
-    waiting = list(found)
+    seen = set(of)
+    waiting = list(seen)
     while waiting:
         for parent in parents[waiting.pop()]:
-            if parent not in found:
-                found.add(parent)
+            if parent not in seen:
+                seen.add(parent)
                 waiting.append(parent)
-    return frozenset(found)
+    return frozenset(seen)
 
 
 def directed_path(
@@ -272,19 +276,19 @@ def directed_path(
     >>> directed_path([(1,), (2,), ()], 0, [2])
     ((0, 1), (1, 2))
     """
-    came: dict[int, int] = {start: start}
+    previous: dict[int, int] = {start: start}
     waiting = deque([start])
     while waiting:
         v = waiting.popleft()
-        if v in ends:
+        if v in ends:  # back from the end to the start
             path = []
             while v != start:
-                path.append((came[v], v))
-                v = came[v]
+                path.append((previous[v], v))
+                v = previous[v]
             return tuple(reversed(path))
         for child in offspring[v]:
-            if child not in came:
-                came[child] = v
+            if child not in previous:
+                previous[child] = v
                 waiting.append(child)
     return None
 
@@ -299,35 +303,39 @@ def _reached(
     offspring = children(parents)
     opened = ancestors(parents, given)
     given = frozenset(given)
-    came: dict[State, State | None] = {(v, False): None for v in sorted(start)}
-    waiting = deque(came)
+    previous: dict[State, State | None] = {(v, False): None for v in sorted(start)}
+    waiting = deque(previous)
     while waiting:
         state = waiting.popleft()
         v, entered_from_parent = state
         if v in ends:
             break
+        # A trail leaves to the children where it is a chain or a fork, and to the parents where it
+        # is a chain, or a collider that is opened.
         steps: list[State] = []
         if v not in given:
             steps += [(child, True) for child in offspring[v]]
         if (v in opened) if entered_from_parent else (v not in given):
             steps += [(parent, False) for parent in sorted(parents[v])]
         for step in steps:
-            if step not in came:
-                came[step] = state
+            if step not in previous:
+                previous[step] = state
                 waiting.append(step)
-    return came
+    return previous
 
 
 def _arcs_of(
-    came: dict[State, State | None],
+    previous: dict[State, State | None],
     end: State,
     offspring: Sequence[Collection[int]],
     given: Collection[int],
 ) -> frozenset[Arc]:
+    """Return the arcs of the trail to an end, with a path that opens each of its colliders."""
     arcs: set[Arc] = set()
     state = end
-    while (before := came[state]) is not None:
-        (v, from_parent), (u, u_from_parent) = state, before
+    while (before := previous[state]) is not None:
+        v, from_parent = state
+        u, u_from_parent = before
         arcs.add((u, v) if from_parent else (v, u))
         if u_from_parent and not from_parent:  # u is a collider of the trail
             opening = directed_path(offspring, u, given)

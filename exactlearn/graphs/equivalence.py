@@ -128,20 +128,9 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         if len(index) < len(names):
             twice = next(name for k, name in enumerate(names) if index[name] > k)
             raise OptionError(f"variable {twice!r} stands twice: expected each name once")
-        joined: set[frozenset[str]] = set()
-        for a, b in (*arcs, *edges):
-            for name in (a, b):
-                if name not in index:
-                    raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
-            if a == b or frozenset((a, b)) in joined:
-                found = f"two links of {a!r} and {b!r}" if a != b else f"a link of {a!r} to itself"
-                raise OptionError(
-                    f"found {found}: expected at most one arc or edge between two variables"
-                )
-            joined.add(frozenset((a, b)))
-        directed, undirected = (
-            frozenset((index[a], index[b]) for a, b in links) for links in (arcs, edges)
-        )
+        _check_links([*arcs, *edges], index)
+        directed = frozenset((index[a], index[b]) for a, b in arcs)
+        undirected = frozenset((index[a], index[b]) for a, b in edges)
         graph = PartiallyDirectedGraph(len(names), directed, undirected)
         return cls(names, graph, kind or _kind_of(graph, names))
 
@@ -150,8 +139,8 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         """Parents of each variable in a directed acyclic graph of the class: the graph itself."""
         if self.kind == "dag":
             return tuple(tuple(sorted(family)) for family in self.graph.parents)
-        found: Parents = consistent_extension(self.graph, self.names)
-        return found
+        extension: Parents = consistent_extension(self.graph, self.names)
+        return extension
 
     @property
     def arcs(self) -> tuple[NamedArc, ...]:
@@ -220,9 +209,9 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         OptionError
             When the variables are others.
         """
-        known = {*names}
+        expected = {*names}
         for name in self.names:
-            if name not in known:
+            if name not in expected:
                 raise OptionError(f"{name!r} is no variable{did_you_mean(name, names)}")
         if lacking := [name for name in names if name not in self.names]:
             raise OptionError(
@@ -235,8 +224,23 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         return self.names[arc[0]], self.names[arc[1]]
 
 
+def _check_links(links: Iterable[NamedArc], names: Collection[str]) -> None:
+    """Refuse links of unknown variables, of a variable to itself, and of two variables twice."""
+    joined: set[frozenset[str]] = set()
+    for a, b in links:
+        for name in (a, b):
+            if name not in names:
+                raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
+        if a == b or frozenset((a, b)) in joined:
+            problem = f"two links of {a!r} and {b!r}" if a != b else f"a link of {a!r} to itself"
+            raise OptionError(
+                f"found {problem}: expected at most one arc or edge between two variables"
+            )
+        joined.add(frozenset((a, b)))
+
+
 def _kind_of(graph: PartiallyDirectedGraph, names: Sequence[str]) -> Kind:
-    """Return what a graph is; refuse one that is nothing."""
+    """Return the kind of a graph; refuse one of no kind."""
     if not graph.undirected:
         return "dag"
     member = consistent_extension(graph, names)
@@ -332,11 +336,10 @@ class ClassOf(Protocol):
 def named_graph(
     kind: Literal["dag", "pattern", "cpdag"],
 ) -> Callable[[Any, Sequence[str]], "NamedGraph"]:
-    """Return what names a graph of a kind, for :func:`named_results`."""
+    """Return a function that names a graph of a kind, for :func:`named_results`."""
 
-    def by_name(found: Any, names: Sequence[str]) -> "NamedGraph":
-        graph = found if kind != "dag" else PartiallyDirectedGraph.of(found)
-        return NamedGraph(tuple(names), graph, kind)
+    def by_name(graph: Any, names: Sequence[str]) -> "NamedGraph":
+        return NamedGraph(tuple(names), as_partially_directed(graph), kind)
 
     return by_name
 
@@ -392,10 +395,9 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     ([(0, 2), (1, 2)], [(2, 3)])
     """
     topological_order([tuple(family) for family in parents])
-    found = v_structures(parents)
-    directed = {(p, child) for a, child, b in found for p in (a, b)}
-    rest = skeleton(parents) - unordered(directed)
-    return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
+    directed = {(p, child) for a, child, b in v_structures(parents) for p in (a, b)}
+    undirected = skeleton(parents) - unordered(directed)
+    return PartiallyDirectedGraph(len(parents), frozenset(directed), undirected)
 
 
 @_class_of("cpdag")
@@ -428,13 +430,12 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
         family = set(parents[child])
         for x in sorted(family, key=place.__getitem__, reverse=True):
             if (x, child) not in compelled:
-                _label(x, child, family, parents, compelled)
-    directed = frozenset(arc for arc, known in compelled.items() if known)
-    rest = frozenset(arc for arc, known in compelled.items() if not known)
-    return PartiallyDirectedGraph(len(parents), directed, rest)
+                _compel(x, child, family, parents, compelled)
+    directed = frozenset(arc for arc in compelled if compelled[arc])
+    return PartiallyDirectedGraph(len(parents), directed, frozenset(compelled) - directed)
 
 
-def _label(
+def _compel(
     x: int,
     child: int,
     family: set[int],
@@ -442,6 +443,7 @@ def _label(
     compelled: dict[Arc, bool],
 ) -> None:
     """Label the arc from the last unlabelled parent, and those that follow from it."""
+    # A compelled arc w -> x compels w -> child, or all arcs into a child that w is not adjacent to.
     for w in sorted(parents[x]):
         if not compelled[w, x]:
             continue
@@ -449,6 +451,7 @@ def _label(
             compelled.update({(p, child): True for p in family})
             return
         compelled[w, child] = True
+    # Another parent that is not adjacent to x makes a v-structure.
     enters = any(z != x and z not in parents[x] for z in family)
     for p in family:
         compelled.setdefault((p, child), enters)
@@ -500,34 +503,45 @@ def consistent_extension(
     >>> consistent_extension(PartiallyDirectedGraph(3, frozenset(), edges))
     ((), (0,), (1,))
     """
-    adjacent = [set(others) for others in partial.adjacencies]
-    undirected = [set(others) for others in partial.neighbours]
+    adjacent = [*map(set, partial.adjacencies)]
+    undirected = [*map(set, partial.neighbours)]
     offspring: list[set[int]] = [set() for _ in adjacent]
     for parent, child in partial.directed:
         offspring[parent].add(child)
-    found: list[tuple[int, ...]] = [()] * partial.n_variables
+    parents: list[tuple[int, ...]] = [()] * partial.n_variables
     left = set(range(partial.n_variables))
     waiting = deque(reversed(range(partial.n_variables)))
     while waiting:
+        # A variable that may be the last one becomes the child of all that are adjacent to it.
         v = waiting.popleft()
-        if v not in left or offspring[v]:
+        if v not in left or offspring[v] or not _makes_no_v_structure(v, adjacent, undirected):
             continue
-        if any(not adjacent[v] - {u} <= adjacent[u] for u in undirected[v]):
-            continue
-        found[v] = tuple(sorted(adjacent[v]))
+        parents[v] = tuple(sorted(adjacent[v]))
         left.remove(v)
-        for u in found[v]:
-            for others in (adjacent, undirected, offspring):
-                others[u].discard(v)
-        waiting.extend(found[v])
+        for u in parents[v]:
+            for links in (adjacent, undirected, offspring):
+                links[u].discard(v)
+        waiting.extend(parents[v])
     if left:
-        shown = [str(v) if names is None else repr(names[v]) for v in sorted(left)]
+        shown = ", ".join(_label(v, names) for v in sorted(left))
         raise OptionError(
             "no directed acyclic graph has these adjacencies, arcs and v-structures: no order of "
-            f"the variables {', '.join(shown)} directs their edges without a directed cycle or a "
+            f"the variables {shown} directs their edges without a directed cycle or a "
             "new v-structure; remove or redirect an arc among them"
         )
-    return tuple(found)
+    return tuple(parents)
+
+
+def _makes_no_v_structure(
+    v: int, adjacent: Sequence[set[int]], undirected: Sequence[set[int]]
+) -> bool:
+    """Return whether each neighbour of a variable is adjacent to all its other adjacencies."""
+    return all(adjacent[v] - {u} <= adjacent[u] for u in undirected[v])
+
+
+def _label(v: int, names: Sequence[str] | None) -> str:
+    """Return a variable in a message: its name, or its index without names."""
+    return str(v) if names is None else repr(names[v])
 
 
 @named_results(named_graph("cpdag"))
@@ -567,10 +581,10 @@ def check_cpdag(partial: PartiallyDirectedGraph, names: Sequence[str] | None = N
     edges = partial.undirected - expected.undirected
     if not arcs and not edges:
         return
-    a, b = (str(v) if names is None else repr(names[v]) for v in min(arcs or edges))
-    found = f"the arc {a} -> {b}, which some members of its class reverse"
+    a, b = (_label(v, names) for v in min(arcs or edges))
+    link = f"the arc {a} -> {b}, which some members of its class reverse"
     if not arcs:
-        found = f"the undirected edge {a} -- {b}, which all members of its class direct alike"
+        link = f"the undirected edge {a} -- {b}, which all members of its class direct alike"
     raise OptionError(
-        f"expected a CPDAG, found {found}: complete the graph first (completed_pattern)"
+        f"expected a CPDAG, found {link}: complete the graph first (completed_pattern)"
     )

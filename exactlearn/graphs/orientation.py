@@ -6,9 +6,10 @@ explanation with background knowledge", rules R1 to R4 and theorem 4).
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
 
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
+from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph, symmetric
 
 
 def known_directions(required: Iterable[Arc], forbidden: Iterable[Arc]) -> frozenset[Arc]:
@@ -43,16 +44,14 @@ def maximally_oriented(
     """
     adjacent = graph.adjacencies
     arcs = set(graph.directed)
-    edges = {*graph.undirected, *((b, a) for a, b in graph.undirected)}
-    found = edges & set(known)
-    while found:
-        arcs |= found
-        edges -= {*found, *((b, a) for a, b in found)}
-        found = {arc for arc in sorted(edges) if _follows(arc, arcs, edges, adjacent)}
-        found -= {(b, a) for a, b in found}  # contradicting knowledge directs nothing
-    return PartiallyDirectedGraph(
-        graph.n_variables, frozenset(arcs), frozenset(edge for edge in edges if edge[0] < edge[1])
-    )
+    edges = symmetric(graph.undirected)
+    new = edges & set(known)
+    while new:  # the rules are applied until nothing follows any more
+        arcs |= new
+        edges -= symmetric(new)
+        new = {arc for arc in edges if _follows(arc, arcs, edges, adjacent)}
+        new -= {(b, a) for a, b in new}  # contradicting knowledge directs nothing
+    return PartiallyDirectedGraph(graph.n_variables, frozenset(arcs), frozenset(edges))
 
 
 def oriented_class(
@@ -72,8 +71,8 @@ def oriented_class(
     >>> sorted(oriented_class([(), (0,), (1,)], {(0, 1)}).directed)
     [(0, 1), (1, 2)]
     """
-    own = PartiallyDirectedGraph.of(parents).directed
-    return maximally_oriented(cpdag(parents), own & frozenset(known))
+    arcs = PartiallyDirectedGraph.of(parents).directed
+    return maximally_oriented(cpdag(parents), arcs & frozenset(known))
 
 
 def reversible_arcs(
@@ -100,14 +99,13 @@ def _follows(arc: Arc, arcs: set[Arc], edges: set[Arc], adjacent: Sequence[froze
     """Return whether one of the four rules directs an edge as the arc."""
     a, b = arc
     before = {c for c in adjacent[a] if (c, a) in arcs}
-    if any(c not in adjacent[b] for c in before):  # R1
-        return True
     into = {c for c in adjacent[b] if (c, b) in arcs}
-    if any((a, c) in arcs for c in into):  # R2
-        return True
     beside = {c for c in adjacent[a] if (a, c) in edges}
-    if any(d not in adjacent[c] for c in beside & into for d in beside & into - {c}):  # R3
-        return True
-    return any(  # R4
-        (d, c) in arcs and b not in adjacent[d] and a in adjacent[c] for d in beside for c in into
+    return (
+        not before <= adjacent[b]  # R1: c -> a, and c not adjacent to b
+        or any((a, c) in arcs for c in into)  # R2: a -> c -> b
+        # R3: a -- c -> b and a -- d -> b, and c not adjacent to d
+        or any(d not in adjacent[c] for c, d in combinations(beside & into, 2))
+        # R4: a -- d -> c -> b, c adjacent to a and d not to b
+        or any((d, c) in arcs for c in into & adjacent[a] for d in beside - adjacent[b])
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from math import prod
+from math import factorial, prod
 from typing import TYPE_CHECKING
 
 from exactlearn._runtime.display import Displayed
@@ -62,9 +62,9 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
         """Order the undirected edges; refuse what is no graph."""
         object.__setattr__(self, "directed", frozenset(self.directed))
         object.__setattr__(self, "undirected", unordered(self.undirected))
-        known = range(self.n_variables)
+        variables = range(self.n_variables)
         for a, b in (*self.directed, *self.undirected):
-            if a == b or a not in known or b not in known:
+            if a == b or a not in variables or b not in variables:
                 raise OptionError(
                     f"found an edge of variables {a} and {b}: expected two different ones from 0 "
                     f"to {self.n_variables - 1}"
@@ -96,10 +96,7 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
     @property
     def parents(self) -> tuple[frozenset[int], ...]:
         """Variables that an arc leads from, to each variable."""
-        found: list[set[int]] = [set() for _ in range(self.n_variables)]
-        for parent, child in self.directed:
-            found[child].add(parent)
-        return tuple(map(frozenset, found))
+        return _parents(self.n_variables, self.directed)
 
     def to_networkx(self) -> "nx.DiGraph":
         """Return the graph for networkx, each undirected edge as two arcs.
@@ -128,7 +125,7 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
     @property
     def size(self) -> int:
         """Number of directed acyclic graphs in the class of a CPDAG, which this must be."""
-        return prod(_orientations(part) for part in _parts(self.undirected))
+        return _n_orientations(self.undirected)
 
     def members(self) -> Iterator[Parents]:
         """Yield the directed acyclic graphs of the class of a CPDAG, which this must be.
@@ -139,11 +136,8 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
         >>> sorted(cpdag([(), (0,), (1,)]).members())
         [((), (0,), (1,)), ((1,), (), (1,)), ((1,), (2,), ())]
         """
-        choices = [list(_oriented(part)) for part in _parts(self.undirected)]
-        for chosen in product(*choices):
-            parents: list[set[int]] = [set() for _ in range(self.n_variables)]
-            for parent, child in self.directed.union(*chosen):
-                parents[child].add(parent)
+        for arcs in _orientations(self.undirected):
+            parents = _parents(self.n_variables, self.directed | arcs)
             yield tuple(tuple(sorted(family)) for family in parents)
 
 
@@ -183,22 +177,32 @@ def unordered(pairs: Iterable[Arc]) -> Links:
 
 def both_ways(graph: PartiallyDirectedGraph) -> set[Arc]:
     """Return the arcs, and each undirected edge as two."""
-    return {*graph.directed, *graph.undirected, *((b, a) for a, b in graph.undirected)}
+    return symmetric(graph.undirected) | graph.directed
+
+
+def symmetric(links: Collection[Arc]) -> set[Arc]:
+    """Return pairs in both orders."""
+    return {*links, *((b, a) for a, b in links)}
+
+
+def _parents(n_variables: int, arcs: Collection[Arc]) -> tuple[frozenset[int], ...]:
+    """Return the parents of each variable."""
+    parents: list[set[int]] = [set() for _ in range(n_variables)]
+    for parent, child in arcs:
+        parents[child].add(parent)
+    return tuple(map(frozenset, parents))
 
 
 def _adjacent(n_variables: int, pairs: Collection[Arc]) -> tuple[frozenset[int], ...]:
-    found: list[set[int]] = [set() for _ in range(n_variables)]
-    for a, b in pairs:
-        found[a].add(b)
-        found[b].add(a)
-    return tuple(map(frozenset, found))
+    """Return the neighbours of each variable."""
+    return _parents(n_variables, symmetric(pairs))
 
 
 def _parts(links: Links) -> list[Links]:
     """Return the connected parts of an undirected graph."""
     left = set(links)
     parts = []
-    while left:
+    while left:  # a part grows from its least variable
         reached = set(min(left))
         while grown := {v for link in left if reached & set(link) for v in link} - reached:
             reached |= grown
@@ -208,62 +212,76 @@ def _parts(links: Links) -> list[Links]:
     return sorted(parts, key=min)
 
 
+def _n_orientations(links: Links) -> int:
+    """Return the number of orientations of an undirected graph, that of a product of its parts."""
+    return prod(map(_n_rooted, _parts(links)))
+
+
 @lru_cache(maxsize=2**14)
-def _orientations(links: Links) -> int:
-    """Count the ways to direct a connected part without cycle and without new v-structure.
+def _n_rooted(links: Links) -> int:
+    """Return the number of ways to direct a connected part without cycle and new v-structure.
 
     Each way has exactly one source (He, Jia and Yu 2015, "Counting and exploring sizes of Markov
     equivalence classes of directed acyclic graphs").
     """
-    sources = {v for link in links for v in link}
-    if len(links) == len(sources) - 1:  # a tree: the source decides everything
-        return len(sources)
-    if 2 * len(links) == len(sources) * (len(sources) - 1):
-        return prod(range(1, len(sources) + 1))
-    return sum(
-        prod(_orientations(part) for part in _parts(_rooted(links, source)[1]))
-        for source in sources
-    )
+    sources = set[int]().union(*links)
+    n = len(sources)
+    if len(links) == n - 1:  # a tree: the source decides everything
+        return n
+    if 2 * len(links) == n * (n - 1):  # a clique: an orientation for each order
+        return factorial(n)
+    return sum(_n_orientations(_rooted(links, source)[1]) for source in sources)
+
+
+def _orientations(links: Links) -> Iterator[frozenset[Arc]]:
+    """Yield the ways to direct an undirected graph without cycle and without new v-structure."""
+    for ways in product(*map(_oriented, _parts(links))):
+        yield frozenset[Arc]().union(*ways)
 
 
 def _oriented(links: Links) -> Iterator[frozenset[Arc]]:
-    """Yield the ways to direct a connected part."""
-    for source in sorted({v for link in links for v in link}):
-        directed, rest = _rooted(links, source)
-        for chosen in product(*([*_oriented(part)] for part in _parts(rest))):
-            yield directed.union(*chosen)
+    """Yield the ways to direct a connected part, by their source."""
+    for source in sorted(set[int]().union(*links)):
+        directed, undirected = _rooted(links, source)
+        for arcs in _orientations(undirected):
+            yield directed | arcs
 
 
 def _rooted(links: Links, source: int) -> tuple[frozenset[Arc], Links]:
-    """Direct what follows when one variable is the only source; return that and what is left.
+    """Direct the links that follow when one variable is the only source.
 
-    Arcs lead away from the source, layer by layer; inside a layer, a link is directed when else
-    there were a new v-structure.
+    Returns
+    -------
+    directed, undirected
+        The arcs, which lead away from the source, layer by layer; and the links inside of a layer
+        that either direction leaves without a new v-structure.
     """
     neighbours: dict[int, set[int]] = {}
-    for a, b in links:
+    for a, b in symmetric(links):
         neighbours.setdefault(a, set()).add(b)
-        neighbours.setdefault(b, set()).add(a)
     directed: set[Arc] = set()
-    done = {source}
+    undirected: set[Arc] = set()
+    done: set[int] = set()
     layer = {source}
-    rest: set[Arc] = set()
     while layer:
+        done |= layer
         following = {v for u in layer for v in neighbours[u]} - done
         directed |= {(u, v) for u in layer for v in neighbours[u] & following}
         inside = {(u, v) for u in following for v in neighbours[u] & following if u < v}
-        while inside:
-            forced = {
-                (u, v)
-                for a, b in inside
-                for u, v in ((a, b), (b, a))
-                if any((w, u) in directed and w not in neighbours[v] for w in neighbours[u])
-            }
-            if not forced:
-                break
+        while forced := _forced(inside, directed, neighbours):
             directed |= forced
-            inside -= {(min(arc), max(arc)) for arc in forced}
-        rest |= inside
-        done |= following
+            inside -= unordered(forced)
+        undirected |= inside
         layer = following
-    return frozenset(directed), frozenset(rest)
+    return frozenset(directed), frozenset(undirected)
+
+
+def _forced(
+    links: Collection[Arc], directed: set[Arc], neighbours: dict[int, set[int]]
+) -> set[Arc]:
+    """Return the links, as arcs, that make a new v-structure in the other direction."""
+    forced = set()
+    for u, v in symmetric(links):
+        if any((w, u) in directed for w in neighbours[u] - neighbours[v]):
+            forced.add((u, v))
+    return forced

@@ -99,18 +99,18 @@ def best_elimination_order(
         trials = max(20, min(320, 60_000_000 // max(1, len(sizes)) ** 2))
     rng = np.random.default_rng(seed)
     best = np.arange(len(sizes))
-    least = np.inf
+    smallest = np.inf
     rule = 0
     preference = np.ones(len(sizes))
     for trial in range(-len(RULES), trials):
-        if least < np.inf and control.is_over:
+        if smallest < np.inf and control.is_over:
             break
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)
         size = sum(float(sizes[list(c)].prod()) for c in maximal_cliques(adjacency, order.tolist()))
-        if size < least or (size == least and trial >= 0):
+        if size < smallest or (size == smallest and trial >= 0):
             best = order
-            least = size
+            smallest = size
             rule, preference = tried
     return tuple(best.tolist())
 
@@ -120,6 +120,7 @@ def _variant(
 ) -> tuple[int, NDArray[np.float64]]:
     """Return the rule and the preferences of one trial, given the best ones so far."""
     n = len(preference)
+    # First each rule as it is, then random preferences, then changes of the best ones.
     if trial < 0:
         return trial + len(RULES), np.ones(n)
     if trial < trials // 4:
@@ -151,12 +152,14 @@ def elimination_cost(
 
     Costs are sums and products of whole numbers, so equal costs compare equal.
     """
+    # The weight of the cluster, with the variable or without.
     cost = 0.0
     if rule >= 2:
         cost = sizes[variable] if rule == 2 else 1.0
         for u in neighbours:
             cost *= sizes[u]
         return cost
+    # The pairs of neighbours that are not joined yet, weighted or counted.
     for a in range(len(neighbours)):
         for b in range(a):
             if not adjacency[neighbours[a], neighbours[b]]:
@@ -269,10 +272,11 @@ def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[i
     clusters = dict(zip(order, elimination_clusters(adjacency, order), strict=True))
     inside: set[int] = set()
     for v, cluster in clusters.items():
-        rest = cluster - {v}
-        if rest:
-            parent = min(rest, key=position.__getitem__)
-            if len(clusters[parent]) == len(rest):
+        # The next cluster that is eliminated with these variables holds no others: it is no clique.
+        separator = cluster - {v}
+        if separator:
+            parent = min(separator, key=position.__getitem__)
+            if len(clusters[parent]) == len(separator):
                 inside.add(parent)
     return tuple(sorted(tuple(sorted(c)) for v, c in clusters.items() if v not in inside))
 
@@ -286,7 +290,7 @@ def elimination_clusters(adjacency: Adjacency, order: Sequence[int]) -> list[set
         )
     graph = [set(neighbours) for neighbours in adjacency]
     clusters: list[set[int]] = []
-    for v in order:
+    for v in order:  # its neighbours are joined, and it is removed
         neighbours = graph[v]
         for u in neighbours:
             graph[u] |= neighbours
