@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import exactlearn as el
+from exactlearn import augmentation
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
@@ -111,6 +112,9 @@ def _certainty(
     return certainty
 
 
+LEARNING = {*MODES, *augmentation.METHODS, "structural-em", "structural-em-hard"} - {"mode"}
+"""Methods that learn networks, whose record has the options that these were learned with."""
+
 LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
 
 NOT_TESTABLE = "Whether cells are missing because of their own value cannot be tested"
@@ -137,6 +141,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
     is_one_file = output.folder is None and method == "multiple"
     outcome.require_writable(output, formats, None if is_one_file else data)
     output.detail(records.size_in_words(data))
+    options = pipeline.settled(options, method)
     options, choice = pipeline.with_chosen_ess(train, options, output.note)
     network: el.BayesianNetwork | None
     with output.progress_display(method) as display:
@@ -159,7 +164,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         probabilities=found.probabilities,
         probability="probability",
     )
-    record = {
+    record: dict[str, Any] = {
         "method": method,
         "status": found.status,
         "score": found.score,
@@ -169,6 +174,8 @@ def run_impute(options: Impute, output: Output) -> Answer:
         **choice,
         "seconds": clock() - begun,
     }
+    if options.network is None and method in LEARNING:
+        record["learning"] = options.chosen("criterion ess max_parents starts smoothing")
     if output.path is not None:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":

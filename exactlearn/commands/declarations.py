@@ -241,6 +241,19 @@ class Imputing(sections.IncompleteLearning, sections.NetworkReading):
 
     Parameters
     ----------
+    ess
+        Equivalent sample size of bdeu, or auto as for 'solve'.  [default: 1 as everywhere for
+        methods of 'augment'; 10 for networks that predict cells: stacked, averaged, posterior,
+        mpe, multiple, structural-em]
+    max_parents
+        Most parents of a variable, or 'none' for no limit.  [default: 3 for methods of
+        'augment'; 2 for networks that predict cells]
+    starts
+        Starts, as for 'augment'.  [default: 10 for methods of 'augment'; 1 for networks that
+        predict cells]
+    smoothing
+        Pseudo-count of every cell of a table.  [default: 0.25 for methods of 'augment'; 0.3 for
+        networks that predict cells]
     learner
         How posterior, mpe and multiple learn networks, and impute's 'augmentation' finds its
         completion.  [default: structural-em; t-local for augmentation]
@@ -258,10 +271,19 @@ class Imputing(sections.IncompleteLearning, sections.NetworkReading):
     learner: sections.LearnerName | None = option(None, in_files=True)
     networks: int = option(6)
     missingness: sections.MissingnessName | None = option(None)
-    ess: float | Literal["auto"] = with_default(sections.IncompleteLearning, "ess", 10.0)
-    max_parents: int | Literal["none"] = with_default(sections.IncompleteLearning, "max_parents", 2)
-    starts: int = with_default(sections.IncompleteLearning, "starts", 1)
-    smoothing: float = with_default(sections.IncompleteLearning, "smoothing", 0.3)
+    # The method's own where they are left out: `pipeline.settled` has the numbers.
+    ess: float | Literal["auto"] | None = with_default(  # type: ignore[assignment]
+        sections.IncompleteLearning, "ess", None
+    )
+    max_parents: int | Literal["none"] | None = with_default(  # type: ignore[assignment]
+        sections.IncompleteLearning, "max_parents", None
+    )
+    starts: int | None = with_default(  # type: ignore[assignment]
+        sections.IncompleteLearning, "starts", None
+    )
+    smoothing: float | None = with_default(  # type: ignore[assignment]
+        sections.IncompleteLearning, "smoothing", None
+    )
 
 
 _OF_IMPUTERS = (

@@ -13,7 +13,7 @@ from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.declarations import Compare, Evaluate
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import learning, with_chosen_ess
+from exactlearn.commands.pipeline import learning, settled, with_chosen_ess
 from exactlearn.commands.tables import load, rows_for
 from exactlearn.data.dataset import require_weight
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -101,8 +101,9 @@ def run_compare(options: Compare, output: Output) -> Answer:
     conditions = list(_conditions(options, network))
     for condition in conditions:
         table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
-        known = replace(options, ess=Compare.ess if options.ess == "auto" else options.ess)
-        learning(table, known, lambda event: None)  # and so is what cannot be learnt
+        chosen_later = replace(options, ess=None) if options.ess == "auto" else options
+        for name in chosen:  # and so is what cannot be learnt
+            learning(table, settled(chosen_later, name), lambda event: None)
     repeat = options.repeat if is_repeated else 1
     how = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
     is_shared = options.jobs > 1 or options.cluster is not None
@@ -195,7 +196,8 @@ def _completed(
     name: str, options: Compare, output: Output, table: el.Dataset, seed: int
 ) -> Imputed:
     """Complete a table by a method of the registry."""
-    options, _ = with_chosen_ess(table, replace(options, seed=seed), output.note)
+    options = settled(replace(options, seed=seed), name)
+    options, _ = with_chosen_ess(table, options, output.note)
     with output.progress_display(f"{name}, seed {seed}") as display:
         return METHODS[name](table, learning(table, options, display))
 

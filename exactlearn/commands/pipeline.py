@@ -10,7 +10,7 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import exactlearn as el
 from exactlearn._runtime.control import OnEvent, SearchControl
@@ -21,12 +21,14 @@ from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.orientation import known_directions
+from exactlearn.imputation import Learner
 from exactlearn.scoring.scores import parse_score
 from exactlearn.solvers import constraints as kinds
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.selection import Scoring, single_arcs
 
 Options = TypeVar("Options", bound=sections.CompleteLearning)
+Completing = TypeVar("Completing", bound=Imputing)
 
 
 def score_of(criterion: sections.Criterion) -> el.Score:
@@ -158,6 +160,21 @@ def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning
         "required": required,
         "forbidden": forbidden,
     }
+
+
+def settled(options: Completing, method: str) -> Completing:
+    """Return the options with the method's own values where they are left out."""
+    learner = options.learner
+    if method in el.augmentation.METHODS:
+        learner = cast(Learner, method)
+    elif method == "augmentation":
+        learner = learner or "t-local"
+    own = el.Learning(learner=learner).own
+    assert isinstance(own.score, el.BDeu)
+    values = {**own._asdict(), "ess": own.score.ess if options.criterion == "bdeu" else None}
+    del values["score"]
+    left_out = {name: value for name, value in values.items() if getattr(options, name) is None}
+    return replace(options, **left_out)
 
 
 def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> el.Learning:

@@ -92,7 +92,9 @@ class NetworkAverage:
         if not graph.causes:
             return cls(networks)
         fitted = (
-            fit_with_indicators(dataset, known.parents, graph, smoothing=how.smoothing).model
+            fit_with_indicators(
+                dataset, known.parents, graph, smoothing=how.settled.smoothing
+            ).model
             for known in networks
         )
         return cls(tuple(fitted), graph)

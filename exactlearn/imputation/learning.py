@@ -1,10 +1,10 @@
 """The answer of an imputation, and the networks behind it, learned from the incomplete table.
 
-The defaults of `Learning` are those of `impute` and of the benchmark of all imputers
-(``experiments/completions.py``), which measures them. They were chosen on a few tables of
-MCAR 10 % and 20 %, not those judged: missing cells are completed better by denser networks than the
-augmentation paper's equivalent sample size of 1 finds in few rows; two parents are enough for that,
-and three take a table such as SPECT ten times the time.
+What `Learning` leaves open is filled by the learner: one of augmentation has the defaults of
+`augment` (`AUGMENTING`), networks that predict cells have their own (`PREDICTING`), which the
+benchmark of all imputers (``experiments/completions.py``) measures. These were chosen on a few
+tables of MCAR 10 % and 20 %, not those judged: missing cells are predicted better by denser
+networks than an equivalent sample size of 1 finds in few rows (docs/imputation.md has the figures).
 
 Averaging: with few rows many networks score about as well as the best one, and each is wrong
 elsewhere, so posteriors can be averaged over networks learned from bootstrap samples of the rows.
@@ -17,9 +17,9 @@ estimated from all rows, by EM.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,10 @@ from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.progress import counted
 from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import as_arcs
+from exactlearn.augmentation import METHODS as AUGMENTATIONS
 from exactlearn.augmentation import augment
 from exactlearn.augmentation.solutions import Augmentation
+from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -56,8 +58,21 @@ Learner = Literal[
 Missingness = Literal["ignored", "learned"]
 """Whether the missingness mechanism is learned, or taken to be ignorable."""
 
-ESS = 10.0
-"""Equivalent sample size of the default score."""
+
+class Defaults(NamedTuple):
+    """What a learner takes where `Learning` leaves it open; names as there."""
+
+    score: Score
+    max_parents: int
+    starts: int
+    smoothing: float
+
+
+AUGMENTING = Defaults(BDeu(1.0), max_parents=3, starts=10, smoothing=SMOOTHING)
+"""Of the methods of `augment`: the defaults of all commands."""
+
+PREDICTING = Defaults(BDeu(10.0), max_parents=2, starts=1, smoothing=0.3)
+"""Of networks that predict cells: those of `AUGMENTING` predict 2.1 points fewer cells rightly."""
 
 ESS_FACTORS = (0.4, 1.6, 0.1)
 """What the equivalent sample sizes of networks that are averaged are multiplied by, in turn."""
@@ -196,14 +211,13 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
         ``t-local`` for ``augmentation`` and else ``structural-em``.
         ``structural-em``; ``structural-em-hard``, which fills each row with its most probable
         completion; or a method of :func:`~exactlearn.augmentation.augment`.
-    score
-        The score to maximise.
-    max_parents
-        Largest number of parents.
+    score, max_parents, starts, smoothing
+        The score to maximise, largest number of parents, number of starts of ``t-local`` and
+        structural EM, and pseudo-count of every parameter. Left out, those of the learner:
+        BDeu(1), 3, 10 and 0.25 for a method of `augment`, as there; BDeu(10), 2, 1 and 0.3 for
+        networks that predict cells (`settled`).
     t
         Radius, for the learner ``t-local``.
-    starts
-        Number of starts, for ``t-local`` and structural EM.
     solver
         Solver of every network problem inside.
     time_limit
@@ -213,8 +227,6 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
         Seed of all that is random.
     required, forbidden
         Arcs (parent, child) by variable index.
-    smoothing
-        Pseudo-count of every parameter of the network.
     networks
         How many networks the modes ``averaged`` and ``stacked`` learn.
     missingness
@@ -229,19 +241,21 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     >>> import exactlearn as el
     >>> el.Learning(score="bic", max_parents=1).chosen
     'structural-em'
+    >>> el.Learning().settled.score, el.Learning(learner="t-local").settled.score
+    (BDeu(ess=10.0), BDeu(ess=1.0))
     """
 
     learner: Learner | None = None
-    score: Score = field(default_factory=lambda: BDeu(ESS))
-    max_parents: int = 2
+    score: Score | None = None
+    max_parents: int | None = None
     t: int = 1
-    starts: int = 1
+    starts: int | None = None
     solver: str = "auto"
     time_limit: float | None = None
     seed: int = 0
     required: Collection[Arc] = ()
     forbidden: Collection[Arc] = ()
-    smoothing: float = 0.3
+    smoothing: float | None = None
     networks: int = 6
     missingness: Missingness | None = None
     on_event: OnEvent | None = None
@@ -261,6 +275,17 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
         """The learner, ``structural-em`` where none is named."""
         return self.learner or "structural-em"
 
+    @property
+    def own(self) -> Defaults:
+        """What the learner takes where this leaves it open."""
+        return AUGMENTING if self.chosen in AUGMENTATIONS else PREDICTING
+
+    @property
+    def settled(self) -> Defaults:
+        """What is learned with: as given, else as the learner has it."""
+        given = {name: getattr(self, name) for name in Defaults._fields}
+        return self.own._replace(**{k: value for k, value in given.items() if value is not None})
+
 
 register(learning=instance_of(Learning, "a Learning", "pass Learning(score='bic', seed=1), say"))
 
@@ -273,7 +298,7 @@ def augmented(dataset: Dataset, how: Learning) -> Imputed:
     OptionError, TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    found = augment(dataset, how.score, method=how.chosen, t=how.t, **_shared(how))
+    found = augment(dataset, how.settled.score, method=how.chosen, t=how.t, **_shared(how))
     return replace(_imputed(found), bound=found.bound)
 
 
@@ -298,13 +323,19 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     if how.chosen in ("structural-em", "structural-em-hard"):
         is_hard = how.chosen == "structural-em-hard"
         fitted = structural_em(
-            dataset, how.score, hard=is_hard, smoothing=how.smoothing, **_shared(how)
+            dataset,
+            how.settled.score,
+            hard=is_hard,
+            smoothing=how.settled.smoothing,
+            **_shared(how),
         )
         return replace(_imputed(fitted), network=fitted.network)
     found = augmented(dataset, how)
     if found.parents is None:
         return found
-    return replace(found, network=fit_em(dataset, found.parents, smoothing=how.smoothing).model)
+    return replace(
+        found, network=fit_em(dataset, found.parents, smoothing=how.settled.smoothing).model
+    )
 
 
 def _imputed(found: Augmentation | StructuralEM) -> Imputed:
@@ -314,8 +345,10 @@ def _imputed(found: Augmentation | StructuralEM) -> Imputed:
 
 def _shared(how: Learning) -> dict[str, Any]:
     """Return the options that augmentation and structural EM take alike."""
-    names = ("max_parents", "starts", "solver", "time_limit", "seed")
-    return {x: getattr(how, x) for x in (*names, "required", "forbidden", "on_event")}
+    names = ("solver", "time_limit", "seed", "required", "forbidden", "on_event")
+    settled = how.settled
+    counts = {"max_parents": settled.max_parents, "starts": settled.starts}
+    return counts | {name: getattr(how, name) for name in names}
 
 
 def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianNetwork, ...], str]:
@@ -347,7 +380,7 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
             if parents is None or control.is_over:
                 break
             found = fit_em(
-                dataset, parents, smoothing=how.smoothing, starts=1, tolerance=EM_TOLERANCE
+                dataset, parents, smoothing=how.settled.smoothing, starts=1, tolerance=EM_TOLERANCE
             )
             network = found.model
             if k > 0:
@@ -359,11 +392,13 @@ def _best_parents(
     sample: Dataset, how: Learning, factor: float, control: SearchControl
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return a good DAG of a complete table; ``None`` when time is up."""
-    score = BDeu(factor * how.score.ess) if isinstance(how.score, BDeu) else how.score
+    score = how.settled.score
+    if isinstance(score, BDeu):
+        score = BDeu(factor * score.ess)
     problem = candidate_parent_sets(
         sample,
         score,
-        max_parents=how.max_parents,
+        max_parents=how.settled.max_parents,
         required=how.required,
         forbidden=how.forbidden,
         control=control,

@@ -281,7 +281,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         order = [network.index(name) for name in table.names]
         column = {variable: k for k, variable in enumerate(order)}
         parents = tuple(tuple(column[p] for p in network.parents[v]) for v in order)
-        score = total_score(table.complete(values), parents, self.learning.score)
+        score = total_score(table.complete(values), parents, self.learning.settled.score)
         return replace(found, parents=parents, network=network, score=score)
 
     @property

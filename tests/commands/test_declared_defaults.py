@@ -10,17 +10,17 @@ from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em, naive_bayes
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.deletion import DELETION_METHODS
-from exactlearn.commands import declarations, sections
+from exactlearn.commands import declarations, pipeline, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
 from exactlearn.graphs.equivalence import Kind
-from exactlearn.imputation.learning import ESS
+from exactlearn.imputation.learning import AUGMENTING, PREDICTING
 from exactlearn.imputation.methods import METHODS
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.scoring.scores import CRITERIA
 from exactlearn.solvers import strategy
-from tests.command_line import run
+from tests.command_line import run, run_json
 
 LEARNING = imputation.Learning()
 
@@ -46,10 +46,28 @@ def test_defaults_of_impute():
     assert Impute(source="x").chosen_method == imputation.Imputer.mode
     assert Impute.draws == imputation.Imputer.draws
     assert Impute.missingness == LEARNING.missingness
-    assert Impute.ess == ESS
-    assert Impute.max_parents == LEARNING.max_parents
-    assert Impute.starts == LEARNING.starts
-    assert Impute.smoothing == LEARNING.smoothing
+    for options in (Impute(source="x"), declarations.Compare(source="x")):
+        augmenting = pipeline.settled(options, "t-local")
+        common = declarations.Augment(source="x")
+        for name in ("ess", "max_parents", "starts", "smoothing"):
+            assert getattr(augmenting, name) == getattr(common, name)
+        assert common.ess == declarations.Solve(source="x").ess == AUGMENTING.score.ess
+        predicting = pipeline.settled(options, "stacked")
+        assert predicting.ess == PREDICTING.score.ess
+        assert predicting.max_parents == PREDICTING.max_parents
+        about = " ".join((declarations.Imputing.__doc__ or "").split())
+        for values in zip(AUGMENTING[1:], PREDICTING[1:], strict=True):
+            assert "{:g} for methods of 'augment'; {:g} for networks".format(*values) in about
+
+
+def test_compare_and_impute_search_as_augment_does():
+    augmented = run_json("augment", "cancer-mcar", "--method", "t-local", "--json")
+    words = ("compare", "cancer-mcar", "--methods", "t-local", "--json")
+    (row,) = run_json(*words)["rows"]
+    imputed = run_json("impute", "cancer-mcar", "--method", "augmentation", "--json")
+    assert row["score"] == imputed["score"] == augmented["score"]
+    used = {"criterion": "bdeu", "ess": 1, "max_parents": 3, "starts": 10, "smoothing": 0.25}
+    assert imputed["learning"] == used
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_certificate_is_that_of_the_value_chosen(tables, tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "how"),
-    [("augment", {}), ("impute", {"max_parents": 2}), ("impute --method mode", {"max_parents": 2})],
+    [("augment", {}), ("impute", {"max_parents": 2})],
 )
 def test_tables_with_missing_cells_get_a_value_too(command, how, tables, tmp_path):
     record = run_json(*command.split(), tmp_path / "holed.csv", "--ess", "auto")
