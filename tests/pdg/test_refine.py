@@ -187,7 +187,7 @@ def test_random_starts_tell_the_states_of_a_variable_apart_that_no_row_observes(
     assert several.log_likelihoods[-1] > one.log_likelihoods[-1] + 100
     again = refine(graph, table, prior="uniform", starts=5)
     assert again.objectives == several.objectives
-    with pytest.raises(OptionError, match="starts 0"):
+    with pytest.raises(OptionError, match="'starts': expected a whole number from 1, found 0"):
         refine(graph, table, starts=0)
 
 
