@@ -23,6 +23,8 @@ from exactlearn._runtime import kernel as kernels
 settings.register_profile("exactlearn", deadline=None)
 settings.load_profile("exactlearn")
 
+os.environ.pop("COLUMNS", None)  # that of the terminal of who starts the tests, not of a command's
+
 ROOT = Path(__file__).parents[1]
 
 LONGEST_TEXT = 60

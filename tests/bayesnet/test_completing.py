@@ -154,7 +154,7 @@ def test_impossible_rows_strange_columns_and_numbers_are_refused():
     fewer = Dataset(np.array([[-1, 0]]), ("a", "b"), (("n",), ("n", "y")))
     with pytest.raises(DataError, match="state 'y'"):
         posterior_cells(network, fewer)
-    with pytest.raises(OptionError, match="-1 completions"):
+    with pytest.raises(OptionError, match="'draws': expected a whole number from 0, found -1"):
         draw_completions(network, table, -1, np.random.default_rng(0))
 
 

@@ -43,7 +43,10 @@ REFUSED = [
     ("evaluate cancer", "expected DATA.csv"),
     ("evaluate cancer --reference cancer --class Cancer", "expected DATA.csv"),
     ("evaluate cancer asia-mnar", "column 'Pollution': there is no such column, which the model"),
-    ("evaluate cancer --reference asia", "expected two models of the same variables, but only one has 'Cancer'"),
+    (
+        "evaluate cancer --reference asia",
+        "expected two models of the same variables, but only one has 'Cancer'",
+    ),
     ("evaluate cancer --reference other.bif", "of 'Smoker' one has the states no, yes"),
     ("evaluate cancer none.csv", "no such file"),
     ("evaluate cancer strange.csv", "'x'"),
