@@ -267,14 +267,17 @@ class _Reader:
             )
         own = [names[code].decode() for code in variables]
         row = np.repeat(np.arange(len(self.sizes)), self.sizes) * len(own)
-        return Problem(
-            names=tuple(map(unquote, own) if self.is_encoded else own),
-            first=offsets(np.array(counts)),
-            scores=np.array(self.scores),
-            member_first=offsets(np.array(self.sizes)),
-            # Each candidate's parents in increasing order.
-            members=(np.sort(row + index[np.array(self.members)]) - row).astype(np.int32),
-        )
+        try:
+            return Problem(
+                names=tuple(map(unquote, own) if self.is_encoded else own),
+                first=offsets(np.array(counts)),
+                scores=np.array(self.scores),
+                member_first=offsets(np.array(self.sizes)),
+                # Each candidate's parents in increasing order.
+                members=(np.sort(row + index[np.array(self.members)]) - row).astype(np.int32),
+            )
+        except OptionError as error:  # scores whose totals may overflow
+            raise FormatError(f"{self.source}: {error}") from error
 
     def _next(self) -> list[bytes]:
         """Go to the next line that holds anything; return its fields, none at the end."""

@@ -277,7 +277,14 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
 
     @property
     def own(self) -> Defaults:
-        """What the learner takes where this leaves it open."""
+        """What the learner takes where this leaves it open.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.Learning(learner="t-local").own.max_parents
+        3
+        """
         return AUGMENTING if self.chosen in AUGMENTATIONS else PREDICTING
 
     @property

@@ -97,8 +97,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
     >>> imputer = el.Imputer("posterior", network=el.read_network("asia")).fit(table)
     >>> imputer.imputed(table).to_frame(table).iloc[:2, :4].round(4)
        row variable value  probability
-    0    2     dysp   yes          0.9
-    1   12     dysp    no          0.8
+    0    2     dysp    no          0.9
+    1   12     dysp   yes          0.8
     >>> imputer.fit_transform(table)
     Dataset(rows=100, variables=8)
     >>> len(el.Imputer("multiple", network=el.read_network("asia"), draws=3).transform_all(table))

@@ -150,7 +150,14 @@ class LearnedNetwork(
 
     @property
     def claim(self) -> str:
-        """The status, with the counts that it is for where cells are missing."""
+        """The status, with the counts that it is for where cells are missing.
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> el.learn(el.read_dataset("cancer-mcar")).claim
+        'optimal for expected counts'
+        """
         return self.status + for_counts(self.counts)
 
     @property
