@@ -165,7 +165,7 @@ def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning
 def settled(options: Completing, method: str) -> Completing:
     """Return the options with the method's own values where they are left out."""
     learner = options.learner
-    if method in el.augmentation.METHODS:
+    if method in (*el.augmentation.METHODS, "structural-em-hard"):
         learner = cast(Learner, method)
     elif method == "augmentation":
         learner = learner or "t-local"

@@ -285,7 +285,9 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
         >>> el.Learning(learner="t-local").own.max_parents
         3
         """
-        return AUGMENTING if self.chosen in AUGMENTATIONS else PREDICTING
+        # Hard EM maximises the score of a completed table, too, and is compared with augmentation.
+        is_augmenting = self.chosen in (*AUGMENTATIONS, "structural-em-hard")
+        return AUGMENTING if is_augmenting else PREDICTING
 
     @property
     def settled(self) -> Defaults:
