@@ -28,7 +28,12 @@ from exactlearn.data.coding import (
     coded_rows,
     split_declared,
 )
-from exactlearn.data.dataset import Dataset, as_dataset, warn_of_columns_without_information
+from exactlearn.data.dataset import (
+    Dataset,
+    as_dataset,
+    column_without_weight,
+    warn_of_columns_without_information,
+)
 from exactlearn.data.discretisation import drop_hint
 from exactlearn.errors import DataError, OptionError, SolverError, as_written
 
@@ -71,6 +76,8 @@ class Blocks(Displayed, shown="sources variables states"):
         Whether columns that are constant, missing or different in every row are left out.
     on_rows
         Called with the number of rows after each block.
+    weights
+        The column of weights, where there is one.
 
     Examples
     --------
@@ -92,15 +99,23 @@ class Blocks(Displayed, shown="sources variables states"):
     variables: tuple[str, ...] | None = None
     tidy: bool = False
     on_rows: Callable[[int], object] | None = None
+    weights: str | None = None
 
     def __iter__(self) -> Iterator[Dataset]:
         """Yield the blocks in order, all with the same variables and states."""
         blocks = self.with_states()
         control = SearchControl.within()
+        n_rows = 0
+        has_weight = self.weights is None
         for source in self.sources:
             if control.is_over:
                 return
-            yield from blocks.part(*map(executors.computed, source))
+            for block in blocks.part(*map(executors.computed, source)):
+                n_rows += block.n_rows
+                has_weight = has_weight or bool(block.row_weights.any())
+                yield block
+        if n_rows and not has_weight and not control.is_over:
+            raise column_without_weight(self.sources[0][0], self.weights, n_rows)
 
     def part(self, *source: Any) -> Iterator[Dataset]:
         """Yield the blocks of one source, until the search is over."""

@@ -16,7 +16,7 @@ from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
 from exactlearn.data.coding import CodingOptions
-from exactlearn.data.dataset import Dataset, DatasetLike, coded_table
+from exactlearn.data.dataset import Dataset, DatasetLike, coded_table, column_without_weight
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
 from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
@@ -183,10 +183,7 @@ def read_dataset(
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, decimal=decimal)
     chosen = rows.chosen(variables)
     if rows.weights is not None and not rows.weights.any():
-        raise DataError(
-            f"{text.source}, column {weights!r}: no rows of positive weight, as all "
-            f"{len(rows.weights)} weights are 0; name another column of weights, or none"
-        )
+        raise column_without_weight(text.source, weights, len(rows.weights))
     symbols = missing_symbols(missing, [file])
     table = coded_table(chosen, CodingOptions(states, symbols, discretise, tidy))
     kept = {column.name for column in chosen.columns}

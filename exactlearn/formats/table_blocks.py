@@ -106,6 +106,7 @@ def read_blocks(
         tuple(missing),
         None if variables is None else tuple(map(str, variables)),
         tidy,
+        weights=weights,
     )
 
 

@@ -21,7 +21,8 @@ def table(tmp_path):
 
 def places(shown):
     """Return the rows and lines that a printed table begins with."""
-    lines = shown[shown.index("row  line") :].splitlines()[1:]
+    table, _, _ = shown[shown.index("row  line") :].partition("\n\n")
+    lines = table.splitlines()[1:]
     found = [line.split()[:2] for line in lines]
     return [(int(row), int(line)) for row, line in filter(None, found) if row.isdigit()]
 
