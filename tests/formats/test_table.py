@@ -32,6 +32,7 @@ def read(tmp_path):
     return read
 
 
+@pytest.mark.filterwarnings("ignore:columns that in all:exactlearn.errors.ColumnWarning")
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
 @settings(max_examples=60)
 @given(table=datasets(missing=True, names=awkward_names), data=st.data())
