@@ -7,4 +7,6 @@ import pytest
 def empty_folder(request: pytest.FixtureRequest) -> None:
     """Change to an empty folder for an example."""
     if isinstance(request.node, pytest.DoctestItem):
-        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
+        request.getfixturevalue("monkeypatch").chdir(
+            request.getfixturevalue("tmp_path")
+        )

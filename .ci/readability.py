@@ -26,7 +26,18 @@ FIGURES = ROOT / ".ci" / "readability.json"
 MAX_COMPLEXITY = 12
 MAX_LINES = 350
 VAGUE = {
-    *("found", "own", "known", "how", "told", "said", "wanted", "one", "other", "others"),
+    *(
+        "found",
+        "own",
+        "known",
+        "how",
+        "told",
+        "said",
+        "wanted",
+        "one",
+        "other",
+        "others",
+    ),
     *("chosen", "least", "most", "share", "shares", "also", "more", "rest"),
     *("this", "that", "these", "those"),
 }
@@ -53,7 +64,9 @@ def is_riddle(docstring: str) -> bool:
     """Return whether a docstring begins with a question in place of the thing."""
     words = docstring.split()[:2]
     verbs = ("Return", "Yield", "Say", "Tell", "Give")
-    is_indirect = len(words) == 2 and words[0] in verbs and words[1] in ("what", "how", "which")
+    is_indirect = (
+        len(words) == 2 and words[0] in verbs and words[1] in ("what", "how", "which")
+    )
     return is_indirect or (len(words) == 2 and words[0] in ("What", "How"))
 
 
@@ -66,7 +79,9 @@ def counts(text: str) -> Counter[str]:
     # Lines of code: neither blank, nor a comment, nor within a text that stands alone.
     texts: set[int] = set()
     for node in nodes:
-        is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_constant = isinstance(node, ast.Expr) and isinstance(
+            node.value, ast.Constant
+        )
         if is_constant and isinstance(node.value.value, str):
             texts.update(range(node.lineno, (node.end_lineno or 0) + 1))
     for number, line in enumerate(text.splitlines(), 1):
@@ -79,13 +94,19 @@ def counts(text: str) -> Counter[str]:
             if (annotation := getattr(node, field, None)) is not None:
                 annotations.update(id(inner) for inner in ast.walk(annotation))
     for node in nodes:
-        count["size"] += isinstance(node, ast.expr | ast.stmt) and id(node) not in annotations
-        count["assignments"] += isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        count["size"] += (
+            isinstance(node, ast.expr | ast.stmt) and id(node) not in annotations
+        )
+        count["assignments"] += isinstance(
+            node, ast.Assign | ast.AugAssign | ast.AnnAssign
+        )
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             count["parallel"] += isinstance(node.value, ast.Tuple)
         if isinstance(node, COMPREHENSIONS):
             inner_nodes = list(ast.walk(node))[1:]
-            count["nested"] += any(isinstance(x, (*COMPREHENSIONS, ast.IfExp)) for x in inner_nodes)
+            count["nested"] += any(
+                isinstance(x, (*COMPREHENSIONS, ast.IfExp)) for x in inner_nodes
+            )
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             count["vague"] += node.id in VAGUE
         if isinstance(node, ast.arg):
@@ -117,15 +138,23 @@ def main() -> None:
     """Print the figures of all rooms; fail where one is above what it was."""
     rooms: dict[str, Counter[str]] = {}
     for room, path in modules():
-        rooms.setdefault(room, Counter()).update(counts(path.read_text(encoding="utf-8")))
+        rooms.setdefault(room, Counter()).update(
+            counts(path.read_text(encoding="utf-8"))
+        )
     size = sum(count["size"] for count in rooms.values())
     now = {room: figures(count) for room, count in sorted(rooms.items())}
     known = json.loads(FIGURES.read_text(encoding="utf-8"))
 
     faults = [f"{size:,} nodes, {known['size']:,} allowed"] * (size > known["size"])
-    print(f"{'room':13}{'size':>8}" + "".join(f"{name:>10}" for name in figures(Counter(lines=1))))
+    print(
+        f"{'room':13}{'size':>8}"
+        + "".join(f"{name:>10}" for name in figures(Counter(lines=1)))
+    )
     for room, values in now.items():
-        print(f"{room:13}{rooms[room]['size']:8,}" + "".join(f"{x:10.1f}" for x in values.values()))
+        print(
+            f"{room:13}{rooms[room]['size']:8,}"
+            + "".join(f"{x:10.1f}" for x in values.values())
+        )
         ceilings = known["rooms"].get(room, values)
         faults += [
             f"{room}: {name} {values[name]}, was {ceilings[name]}"
@@ -136,7 +165,9 @@ def main() -> None:
     if "--update" in sys.argv:
         for room, values in known["rooms"].items():
             now[room] = {name: min(now[room][name], values[name]) for name in values}
-        FIGURES.write_text(json.dumps({**known, "rooms": now}, indent=1) + "\n", encoding="utf-8")
+        FIGURES.write_text(
+            json.dumps({**known, "rooms": now}, indent=1) + "\n", encoding="utf-8"
+        )
     if faults:
         raise SystemExit("worse than before:\n" + "\n".join(faults))
 

@@ -43,7 +43,10 @@ class Case(NamedTuple):
 
 def spect(folder: Path, share: float) -> Case:
     """Return both parts of SPECT Heart with cells hidden, not at random."""
-    parts = [read_dataset(folder / "uci" / f"SPECT.{p}", header=False) for p in ("train", "test")]
+    parts = [
+        read_dataset(folder / "uci" / f"SPECT.{p}", header=False)
+        for p in ("train", "test")
+    ]
     codes = np.concatenate([part.codes for part in parts])
     table = Dataset(codes, parts[0].names, parts[0].states)
     return hidden(table, f"mnar:{share}")
@@ -74,7 +77,9 @@ def synthetic_network(n: int) -> BayesianNetwork:
     parents, tables = [], []
     for child in range(n):
         near = np.arange(max(0, child - 20), child)
-        family = np.sort(rng.choice(near, min(len(near), int(rng.integers(0, 4))), replace=False))
+        family = np.sort(
+            rng.choice(near, min(len(near), int(rng.integers(0, 4))), replace=False)
+        )
         shape = tuple(r[family].tolist())
         table = rng.dirichlet(np.full(r[child], 0.5), int(np.prod(shape)))
         parents.append(tuple(family.tolist()))
@@ -99,8 +104,12 @@ SMALL: dict[str, Callable[[Path], Case]] = {
     "asia16-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:2"),
     "asia32-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:4"),
     "asia64-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:8"),
-    "lucas24": lambda folder: sampled(read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:2"),
-    "lucas60": lambda folder: sampled(read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:5"),
+    "lucas24": lambda folder: sampled(
+        read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:2"
+    ),
+    "lucas60": lambda folder: sampled(
+        read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:5"
+    ),
     "survey36": lambda folder: sampled(bif(folder, "survey"), 200, "mcar:6"),
     "child20": lambda folder: sampled(bif(folder, "child"), 200, "mcar:1"),
     "alarm37": lambda folder: sampled(bif(folder, "alarm"), 500, "mcar:1"),
@@ -120,7 +129,9 @@ LARGE: dict[str, Callable[[Path], Case]] = {
     "car": lambda folder: hidden_cells(
         read_dataset(folder / "uci" / "car.data", header=False), 100
     ),
-    "lucas": lambda folder: hidden_cells(read_dataset(folder / "lucas" / "lucas0_train.csv"), 100),
+    "lucas": lambda folder: hidden_cells(
+        read_dataset(folder / "lucas" / "lucas0_train.csv"), 100
+    ),
     "lucas2000": lambda folder: sampled(
         read_bif(folder / "lucas" / "lucas.bif"), 2000, "mcar:0.05"
     ),
@@ -154,7 +165,9 @@ def accuracy(case: Case, result: Augmentation) -> str:
     if case.complete is None:
         return "-"
     cells = case.holed.missing_cells
-    return f"{(case.complete.codes[cells[:, 0], cells[:, 1]] == result.values).mean():.3f}"
+    return (
+        f"{(case.complete.codes[cells[:, 0], cells[:, 1]] == result.values).mean():.3f}"
+    )
 
 
 def compile_first(methods: Sequence[str]) -> None:
@@ -168,7 +181,11 @@ def compile_first(methods: Sequence[str]) -> None:
 @click.argument("names", nargs=-1, type=click.Choice([*CASES]))
 @click.option("--data-dir", envvar="EXACTLEARN_DATA", required=True, type=Path)
 @click.option(
-    "--method", "methods", multiple=True, default=("t-local",), type=click.Choice(METHODS)
+    "--method",
+    "methods",
+    multiple=True,
+    default=("t-local",),
+    type=click.Choice(METHODS),
 )
 @click.option("--starts", default=1, show_default=True)
 @click.option("--t", default=1, show_default=True)

@@ -44,7 +44,9 @@ class Updates(NamedTuple):
     difference: float
 
 
-def updates(network: BayesianNetwork, model: BayesianNetwork | DecisionGraph, n: int) -> Updates:
+def updates(
+    network: BayesianNetwork, model: BayesianNetwork | DecisionGraph, n: int
+) -> Updates:
     """Time ``n`` queries with an eighth of the variables observed, in rows drawn from the network.
 
     The peer is given the parameters themselves: its reader of BIF files rounds them to single
@@ -70,7 +72,9 @@ def updates(network: BayesianNetwork, model: BayesianNetwork | DecisionGraph, n:
         seconds.append((ours, update, min(peers)))
         found = query(model, evidence, network.names).posterior.values()
         pairs = zip(found, ask(engines[0], told), strict=True)
-        worst = max(worst, *(abs(np.array(list(a.values())) - b).max() for a, b in pairs))
+        worst = max(
+            worst, *(abs(np.array(list(a.values())) - b).max() for a, b in pairs)
+        )
     times = np.array(seconds)
     mean = times.mean(axis=0)
     least = float((times[:, 2] / times[:, 0]).min())
@@ -98,4 +102,9 @@ def _cases(network: BayesianNetwork, n: int) -> Iterator[tuple[NDArray[np.int16]
     """Yield complete rows and the variables observed in each."""
     rng = np.random.default_rng(1)
     for row in network.sample(n, rng).codes:
-        yield row, rng.choice(network.n_variables, network.n_variables // 8 + 1, replace=False)
+        yield (
+            row,
+            rng.choice(
+                network.n_variables, network.n_variables // 8 + 1, replace=False
+            ),
+        )

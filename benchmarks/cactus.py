@@ -7,7 +7,9 @@ from matplotlib.figure import Figure
 
 
 def write_cactus(
-    ours: Mapping[str, Sequence[float]], published: Mapping[str, Sequence[float]], path: Path
+    ours: Mapping[str, Sequence[float]],
+    published: Mapping[str, Sequence[float]],
+    path: Path,
 ) -> None:
     """Draw the seconds of the solved instances of each solver, cheapest first.
 
@@ -23,10 +25,17 @@ def write_cactus(
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
     axes = figure.add_subplot()
     for name, seconds in ours.items():
-        axes.step(*_steps(seconds), where="post", label=f"{name} ({len(seconds)})", linewidth=1.8)
+        axes.step(
+            *_steps(seconds),
+            where="post",
+            label=f"{name} ({len(seconds)})",
+            linewidth=1.8,
+        )
     for name, seconds in published.items():
         label = f"{name}, published ({len(seconds)})"
-        axes.step(*_steps(seconds), where="post", label=label, linestyle="--", linewidth=1.0)
+        axes.step(
+            *_steps(seconds), where="post", label=label, linestyle="--", linewidth=1.0
+        )
     axes.set_xscale("log")
     axes.set_xlabel("seconds (published ones on older hardware, limit 7200 s)")
     axes.set_ylabel("instances solved")

@@ -17,11 +17,19 @@ from benchmarks.measuring import least_seconds, machine
 from exactlearn import Dataset, hide
 from exactlearn._runtime.executors import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
+from exactlearn.bayesnet.network import (
+    BayesianNetwork,
+    normalised,
+    without_irrelevant_parents,
+)
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
-from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows, posteriors
+from exactlearn.pdg.inference.flows import (
+    expected_counts,
+    log_likelihood_rows,
+    posteriors,
+)
 from exactlearn.pdg.learn.edge_counts import expected_edge_counts
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -75,7 +83,9 @@ LEARNT_ROWS = 2000
 """Rows that structural EM learns a graph from."""
 
 
-def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple[list[str], object]:
+def compilation(
+    name: str, network: BayesianNetwork, time_limit: float
+) -> tuple[list[str], object]:
     """Return the cells of the table about compilation, and the model to query."""
     clock = time.process_time
     aim = NETWORKS.get(name)
@@ -84,9 +94,13 @@ def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple
         short = compile_network(network)
         seconds = clock() - started
     except TooLargeError:
-        size = clique_tree(without_irrelevant_parents(network)).size(network.cardinalities)
+        size = clique_tree(without_irrelevant_parents(network)).size(
+            network.cardinalities
+        )
         return [f"{size:,}", *["too large"] * 2, "-", *["-"] * 4], network
-    fixed = least_seconds(lambda: compile_network(network, forest=short.forest), 3, clock)
+    fixed = least_seconds(
+        lambda: compile_network(network, forest=short.forest), 3, clock
+    )
     found = compile_and_check(network, time_limit=time_limit)
     cells = [
         f"{found.clique_tree_size:,}",
@@ -116,11 +130,15 @@ def queried(network: BayesianNetwork, model: object, queries: int) -> list[str]:
 def print_row(cells: list[str]) -> None:
     """Print a row of the table."""
     widths = [width for _, width in HEADS]
-    aligned = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=False)]
+    aligned = [
+        cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=False)
+    ]
     print(cells[0].ljust(widths[0]), *aligned, flush=True)
 
 
-def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: int) -> None:
+def print_rows_per_second(
+    network: BayesianNetwork, graph: DecisionGraph, rows: int
+) -> None:
     """Print the throughput of the batch kernels for several rates of missing cells.
 
     Edges, as structural EM counts them, are those of a graph that it learns.
@@ -130,7 +148,9 @@ def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: 
     learnt = structural_em_graph(incomplete, iterations=12).graph
     complete = network.sample(rows, rng).codes.astype(np.int16)
     cores = n_threads(None)
-    print(f"\nALARM, {rows:,} rows: million rows a second of one core, and of {cores} (wall)")
+    print(
+        f"\nALARM, {rows:,} rows: million rows a second of one core, and of {cores} (wall)"
+    )
     print(
         f"{'missing':>7} {'log-likelihood':>16} {'posteriors':>16} {'expected counts':>16}"
         f" {'counts of edges':>16}"
@@ -141,16 +161,22 @@ def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: 
         for function in (log_likelihood_rows, posteriors, expected_counts, edges):
             model = learnt if function is edges else graph
             alone = least_seconds(
-                lambda f=function, g=model, c=codes: f(g, c, threads=1), 5, time.process_time
+                lambda f=function, g=model, c=codes: f(g, c, threads=1),
+                5,
+                time.process_time,
             )
-            together = least_seconds(lambda f=function, g=model, c=codes: f(g, c, threads=cores), 5)
+            together = least_seconds(
+                lambda f=function, g=model, c=codes: f(g, c, threads=cores), 5
+            )
             cells.append(f"{rows / alone / 1e6:.2f} {rows / together / 1e6:7.2f}")
         print(f"{rate:7.0%}", *(cell.rjust(16) for cell in cells), flush=True)
 
 
 def edges(graph: DecisionGraph, codes: np.ndarray, threads: int) -> object:
     """Take the E-step of structural EM."""
-    return expected_edge_counts(graph, Dataset(codes, graph.names, graph.states), threads)
+    return expected_edge_counts(
+        graph, Dataset(codes, graph.names, graph.states), threads
+    )
 
 
 @click.command()
@@ -162,11 +188,21 @@ def edges(graph: DecisionGraph, codes: np.ndarray, threads: int) -> object:
     required=True,
     help="Folder of public data.  [or the environment variable EXACTLEARN_DATA]",
 )
-@click.option("--time-limit", default=10.0, show_default=True, help="Seconds of each search.")
-@click.option("--queries", default=20, show_default=True, help="Queries of each network.")
-@click.option("--rows", default=100_000, show_default=True, help="Rows of the batch kernels.")
+@click.option(
+    "--time-limit", default=10.0, show_default=True, help="Seconds of each search."
+)
+@click.option(
+    "--queries", default=20, show_default=True, help="Queries of each network."
+)
+@click.option(
+    "--rows", default=100_000, show_default=True, help="Rows of the batch kernels."
+)
 def main(
-    networks: tuple[str, ...], data_dir: Path, time_limit: float, queries: int, rows: int
+    networks: tuple[str, ...],
+    data_dir: Path,
+    time_limit: float,
+    queries: int,
+    rows: int,
 ) -> None:
     """Print all tables, for the networks named or for all."""
     folder = data_dir / "bif"

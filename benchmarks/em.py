@@ -46,7 +46,11 @@ class Counted:
     def __init__(self, problem: EMProblem[Any]) -> None:
         self.problem, self.e_steps = problem, 0
         self.total_weight, self.is_approximate = problem.total_weight, False
-        self.m_step, self.normalised, self.model = problem.m_step, problem.normalised, problem.model
+        self.m_step, self.normalised, self.model = (
+            problem.m_step,
+            problem.normalised,
+            problem.model,
+        )
 
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         """Return the state at some parameters."""
@@ -55,16 +59,27 @@ class Counted:
 
 
 def fit(
-    problem: EMProblem[Any], start: NDArray[np.float64], tolerance: float, lengthened: bool
+    problem: EMProblem[Any],
+    start: NDArray[np.float64],
+    tolerance: float,
+    lengthened: bool,
 ) -> tuple[float, int, float]:
     """Return objective, E-steps and processor seconds of one start."""
-    counted, begun, least = Counted(problem), time.process_time(), tolerance * problem.total_weight
+    counted, begun, least = (
+        Counted(problem),
+        time.process_time(),
+        tolerance * problem.total_weight,
+    )
     steps = Overrelaxation(counted, least, growth=1.5 if lengthened else 1.0)
-    last, _ = ascend(counted.e_step(0, start), steps.step, iterations=3000, least_gain=least)
+    last, _ = ascend(
+        counted.e_step(0, start), steps.step, iterations=3000, least_gain=least
+    )
     return last.objective, counted.e_steps, time.process_time() - begun
 
 
-def without(table: Dataset, share: float, variables: NDArray[np.int64], seed: int = 1) -> Dataset:
+def without(
+    table: Dataset, share: float, variables: NDArray[np.int64], seed: int = 1
+) -> Dataset:
     """Hide a share of the cells of some variables completely at random."""
     codes = table.codes.copy()
     hidden = np.random.default_rng(seed).random((len(codes), len(variables))) < share
@@ -75,17 +90,27 @@ def without(table: Dataset, share: float, variables: NDArray[np.int64], seed: in
 def cases(data_dir: Path, rows: int) -> Iterator[Case]:
     """Yield the cases."""
     alarm = read_bif(data_dir / "bif" / "alarm.bif.gz")
-    full, everywhere = alarm.sample(rows, np.random.default_rng(0)), np.arange(alarm.n_variables)
+    full, everywhere = (
+        alarm.sample(rows, np.random.default_rng(0)),
+        np.arange(alarm.n_variables),
+    )
     some = np.random.default_rng(2).choice(everywhere, 11, replace=False)
     for smoothing in (1.0, 0.0):
         for share in (0.1, 0.3, 0.5):
             yield Case(
-                f"ALARM, {share:.0%} MCAR", alarm, without(full, share, everywhere), smoothing
+                f"ALARM, {share:.0%} MCAR",
+                alarm,
+                without(full, share, everywhere),
+                smoothing,
             )
-        yield Case("ALARM, 70 % of 11 variables", alarm, without(full, 0.7, some), smoothing)
+        yield Case(
+            "ALARM, 70 % of 11 variables", alarm, without(full, 0.7, some), smoothing
+        )
         for names in (("CATECHOL",), ("VENTLUNG", "LVEDVOLUME")):
             latent = without(full, 1.0, np.array([alarm.names.index(n) for n in names]))
-            yield Case(f"ALARM, latent {', '.join(names)}", alarm, latent, smoothing, True)
+            yield Case(
+                f"ALARM, latent {', '.join(names)}", alarm, latent, smoothing, True
+            )
     for name in ("asia", "lucas"):
         network, rng = read_bif(locate(name, ".bif")), np.random.default_rng(3)
         table = hide_cells(network.sample(2000, rng), "mnar:0.3", rng)[0]
@@ -102,17 +127,27 @@ def print_case(case: Case) -> None:
     network = NetworkEM(case.table, case.network.parents, case.smoothing)
     random = start_of(case, len(network.available))
     first = (
-        network.maximise(network.available, 1.0) if random is None else network.normalised(random)
+        network.maximise(network.available, 1.0)
+        if random is None
+        else network.normalised(random)
     )
-    problems: list[tuple[str, EMProblem[Any], NDArray[np.float64]]] = [("network", network, first)]
+    problems: list[tuple[str, EMProblem[Any], NDArray[np.float64]]] = [
+        ("network", network, first)
+    ]
     if case.smoothing and case.network.n_variables < 20:
         graph = compile_network(network.model(first), steps=0)
         problems.append(
-            ("graph", ParameterEM(graph, case.table, case.smoothing, "uniform"), graph.parameters)
+            (
+                "graph",
+                ParameterEM(graph, case.table, case.smoothing, "uniform"),
+                graph.parameters,
+            )
         )
     for kind, problem, parameters in problems:
         best = fit(problem, parameters, 1e-10, lengthened=False)[0]
-        plain, longer = (fit(problem, parameters, TOLERANCE, lengthened=x) for x in (False, True))
+        plain, longer = (
+            fit(problem, parameters, TOLERANCE, lengthened=x) for x in (False, True)
+        )
         cells = [f"{n} / {s:.2f} s / {best - o:.4f}" for o, n, s in (plain, longer)]
         ratio = f"{plain[1] / longer[1]:.1f}"
         print(
@@ -135,7 +170,8 @@ def print_peer(case: Case) -> None:
         end="",
     )
     print(
-        f" pyAgrum {theirs:.1f} s, {reached:.1f}; {theirs / seconds:.0f} times as long", flush=True
+        f" pyAgrum {theirs:.1f} s, {reached:.1f}; {theirs / seconds:.0f} times as long",
+        flush=True,
     )
 
 
@@ -153,7 +189,10 @@ def peer_em(case: Case) -> tuple[BayesianNetwork, float]:
         path = Path(folder) / "table.csv"
         labels = [np.array([*states, "?"]) for states in network.states]
         columns = [own[case.table.codes[:, v]] for v, own in enumerate(labels)]
-        lines = [",".join(network.names), *(",".join(row) for row in zip(*columns, strict=True))]
+        lines = [
+            ",".join(network.names),
+            *(",".join(row) for row in zip(*columns, strict=True)),
+        ]
         path.write_text("\n".join(lines) + "\n")
         begun = time.process_time()
         learner = pyagrum.BNLearner(str(path), given, ["?"])
@@ -168,7 +207,9 @@ def peer_em(case: Case) -> tuple[BayesianNetwork, float]:
         order = [axes.index(network.names[u]) for u in (*family, v)]
         table = np.asarray(potential.toarray()).transpose(order)
         tables.append(np.ascontiguousarray(table / table.sum(axis=-1, keepdims=True)))
-    return BayesianNetwork(network.names, network.states, network.parents, tuple(tables)), seconds
+    return BayesianNetwork(
+        network.names, network.states, network.parents, tuple(tables)
+    ), seconds
 
 
 @click.command()
@@ -180,7 +221,9 @@ def peer_em(case: Case) -> tuple[BayesianNetwork, float]:
     help="Folder of public data.  [or the environment variable EXACTLEARN_DATA]",
 )
 @click.option("--rows", default=10_000, show_default=True, help="Rows from ALARM.")
-@click.option("--peer", is_flag=True, help="Run pyAgrum's EM on ALARM, too, which takes minutes.")
+@click.option(
+    "--peer", is_flag=True, help="Run pyAgrum's EM on ALARM, too, which takes minutes."
+)
 @click.option("--only", default="", help="Only cases whose name contains this.")
 def main(data_dir: Path, rows: int, peer: bool, only: str) -> None:
     """Print all tables."""
@@ -192,7 +235,9 @@ def main(data_dir: Path, rows: int, peer: bool, only: str) -> None:
             if case.smoothing and not case.is_latent:
                 print_peer(case)
         return
-    print("| case | pseudo-counts | plain: E-steps / CPU / below | lengthened | ratio of E-steps |")
+    print(
+        "| case | pseudo-counts | plain: E-steps / CPU / below | lengthened | ratio of E-steps |"
+    )
     print("|---|---|---|---|---|")
     for case in chosen:
         print_case(case)

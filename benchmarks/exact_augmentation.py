@@ -55,14 +55,20 @@ def plot(rows: list[dict[str, Any]], limit: float, path: Path) -> None:
     for k, method in enumerate(METHODS):
         own = [row for row in rows if row["method"] == method]
         cells = [row["cells"] for row in own]
-        (line,) = axes.plot(cells, [row["median"] for row in own], label=f"{method}, median")
+        (line,) = axes.plot(
+            cells, [row["median"] for row in own], label=f"{method}, median"
+        )
         color = line.get_color()
-        aside = [count * 1.02 ** (k - 1) for count in cells]  # dots at the limit are all seen
+        aside = [
+            count * 1.02 ** (k - 1) for count in cells
+        ]  # dots at the limit are all seen
         worst = [row["worst"] for row in own]
         filled = ["none" if row["unproven"] else color for row in own]
         axes.scatter(aside, worst, s=24, facecolors=filled, edgecolors=color)
     axes.scatter([], [], s=24, color="#666666", label="worst")
-    axes.scatter([], [], s=24, facecolors="none", edgecolors="#666666", label="not all proven")
+    axes.scatter(
+        [], [], s=24, facecolors="none", edgecolors="#666666", label="not all proven"
+    )
     axes.axhline(limit, color="#999999", linewidth=0.8)
     axes.set(
         xlabel="missing cells",
@@ -79,11 +85,15 @@ def plot(rows: list[dict[str, Any]], limit: float, path: Path) -> None:
 
 
 @click.command()
-@click.option("--cells", type=click.IntRange(1), multiple=True, default=(4, 8, 16, 24, 32))
+@click.option(
+    "--cells", type=click.IntRange(1), multiple=True, default=(4, 8, 16, 24, 32)
+)
 @click.option("--instances", type=click.IntRange(1), default=20, show_default=True)
 @click.option("--time-limit", type=float, default=60.0, show_default=True)
 @click.option("-o", "folder", type=click.Path(path_type=Path), required=True)
-def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path) -> None:
+def main(
+    cells: tuple[int, ...], instances: int, time_limit: float, folder: Path
+) -> None:
     """Measure, and write a table and a plot."""
     print(machine())
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +116,9 @@ def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path
                 {"cells": count, "method": method, "median": median, "worst": worst,
                  "unproven": unproven}
             )  # fmt: skip
-            print(f"{count:4d} cells  {method:10s} {median:7.2f} {worst:7.2f}  {unproven} unproven")
+            print(
+                f"{count:4d} cells  {method:10s} {median:7.2f} {worst:7.2f}  {unproven} unproven"
+            )
             if 2 * unproven >= instances:
                 hopeless.add(method)
     with (folder / "exact.csv").open("w", newline="") as file:

@@ -81,7 +81,9 @@ INSTANCES = {
 """File name of each instance, easy ones first."""
 
 
-def instances(folder: Path, beginnings: tuple[str, ...]) -> Iterator[tuple[str, Problem, Known]]:
+def instances(
+    folder: Path, beginnings: tuple[str, ...]
+) -> Iterator[tuple[str, Problem, Known]]:
     """Yield name, problem and what is known, of those whose names begin as asked for.
 
     Before the files of the folder comes one that is small enough for every peer.

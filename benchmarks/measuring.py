@@ -13,13 +13,19 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        named = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        named = [
+            line
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
         model = named[0].split(":", 1)[1].strip() if named else model
     return f"{model}, Python {platform.python_version()}, numpy {np.__version__}"
 
 
 def least_seconds(
-    call: Callable[[], object], repeat: int = 5, clock: Callable[[], float] = time.perf_counter
+    call: Callable[[], object],
+    repeat: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> float:
     """Return the least time of some runs, of the wall unless another clock is given."""
     times = []

@@ -24,16 +24,24 @@ from experiments.sources import thesis_split
 def dense_counts(model: NaiveBayes, problem: ComponentEM) -> np.ndarray:
     """Return the expected counts by dense matrices, rows x components."""
     cells = np.hstack(
-        [problem.codes[:, [v]] == np.arange(len(s)) for v, s in enumerate(problem.states)]
+        [
+            problem.codes[:, [v]] == np.arange(len(s))
+            for v, s in enumerate(problem.states)
+        ]
     ).astype(np.float64)
     joint = cells @ np.log(model.parameters) + np.log(model.prior)
-    shares = np.exp(joint - logsumexp(joint, axis=1)[:, None]) * problem.weights[:, None]
+    shares = (
+        np.exp(joint - logsumexp(joint, axis=1)[:, None]) * problem.weights[:, None]
+    )
     return np.vstack((shares.sum(axis=0), cells.T @ shares))
 
 
 @click.command(help=__doc__)
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path), envvar="EXACTLEARN_DATA", required=True
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    envvar="EXACTLEARN_DATA",
+    required=True,
 )
 @click.option("--components", default=1000)
 @click.argument("name", default="Adult")
@@ -42,7 +50,9 @@ def main(data_dir: Path, components: int, name: str) -> None:
     split = thesis_split(name, str(data_dir), 0)
     problem, seconds = ComponentEM(split.train, SMOOTHING), 0.0
     print(machine(), end="\n\n")
-    print("| components | CPU s | per row | unseen, per row | E-step, CPU s | dense, ratio |")
+    print(
+        "| components | CPU s | per row | unseen, per row | E-step, CPU s | dense, ratio |"
+    )
     print("|" + "---|" * 6)
     begun = process_time()
     for model in naive_bayes_models(split.train, components=components):
@@ -50,10 +60,13 @@ def main(data_dir: Path, components: int, name: str) -> None:
         start = model.table.ravel()
         counts = problem.table(problem.e_step(0, start).counts)
         assert np.allclose(counts, dense_counts(model, problem))
-        step = least_seconds(lambda start=start: problem.e_step(0, start), 2, process_time)
+        step = least_seconds(
+            lambda start=start: problem.e_step(0, start), 2, process_time
+        )
         dense = least_seconds(lambda m=model: dense_counts(m, problem), 1, process_time)
         own, unseen = (
-            t.total(model.log_likelihood_rows(t)) / t.n_rows for t in (split.train, split.test)
+            t.total(model.log_likelihood_rows(t)) / t.n_rows
+            for t in (split.train, split.test)
         )
         print(
             f"| {model.n_components} | {seconds:.1f} | {own:.4f} | {unseen:.4f} | {step:.4f} |"

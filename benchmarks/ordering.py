@@ -54,7 +54,11 @@ def synthetic(n: int = 3000, seed: int = 0) -> Problem:
         table: dict[tuple[int, ...], float] = {(): -500.0}
         for _ in range(60):
             picked = rng.choice(len(near), 1 + int(rng.integers(4)), replace=False)
-            score = -500.0 + gain[picked].sum() * rng.normal(1.0, 0.15) - 12.0 * len(picked) ** 1.5
+            score = (
+                -500.0
+                + gain[picked].sum() * rng.normal(1.0, 0.15)
+                - 12.0 * len(picked) ** 1.5
+            )
             table[tuple(sorted(map(int, near[picked])))] = float(score)
         tables.append({p: s for p, s in table.items() if not p or s > -500.0})
     return Problem.from_candidates([f"X{i}" for i in range(n)], tables)
@@ -113,18 +117,26 @@ def ours(component: Component, seed: int, seconds: float) -> float:
     while time.process_time() - begun < seconds:
         before = time.process_time()
         state = searcher.search(order, budget, 10**9)
-        order, best = state.order, max(best, float(component.scores[state.selection].sum()))
+        order, best = (
+            state.order,
+            max(best, float(component.scores[state.selection].sum())),
+        )
         left = seconds - (time.process_time() - begun)
         spent = max(1e-4, time.process_time() - before)
         budget = max(10**4, int(min(2 * budget, budget * left / spent)))
     return best
 
 
-def rows(component: Component, searches: dict[str, Search], seconds: float) -> Iterator[str]:
+def rows(
+    component: Component, searches: dict[str, Search], seconds: float
+) -> Iterator[str]:
     """Run every search and yield its line of the table."""
     shares = [seconds / 4, seconds / 2, seconds]
     scores = {
-        name: [[search(component, seed, share) for seed in range(SEEDS)] for share in shares]
+        name: [
+            [search(component, seed, share) for seed in range(SEEDS)]
+            for share in shares
+        ]
         for name, search in searches.items()
     }
     best = max(max(max(each) for each in rounds) for rounds in scores.values())
@@ -137,7 +149,9 @@ def rows(component: Component, searches: dict[str, Search], seconds: float) -> I
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("instances", nargs=-1)
-@click.option("--seconds", default=2.0, help="processor seconds for each search and seed")
+@click.option(
+    "--seconds", default=2.0, help="processor seconds for each search and seed"
+)
 def main(folder: Path, instances: tuple[str, ...], seconds: float) -> None:
     """Print a table for each instance."""
     searches: dict[str, Search] = {"ours": ours, "plain": plain}
@@ -146,7 +160,11 @@ def main(folder: Path, instances: tuple[str, ...], seconds: float) -> None:
     for search in searches.values():
         search(small, 0, 0.1)
     for name in instances or INSTANCES:
-        problem = synthetic() if name == "synthetic" else read_jkl(folder / f"{name}-5000.jkl.gz")
+        problem = (
+            synthetic()
+            if name == "synthetic"
+            else read_jkl(folder / f"{name}-5000.jkl.gz")
+        )
         component = max(split(problem), key=lambda c: c.n_variables)
         click.echo(f"{name}: n = {component.n_variables}, m = {component.n_candidates}")
         for row in rows(component, searches, seconds):

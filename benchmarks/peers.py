@@ -65,7 +65,10 @@ def causal_learn(problem: Problem, method: str) -> tuple[float, str]:
         sorted(((p, -s) for p, s in problem.candidates(v)), key=lambda entry: entry[1])
         for v in range(problem.n_variables)
     )
-    search = {"a*": ExactSearch.astar_shortest_path, "dp": ExactSearch.dp_shortest_path}[method]
+    search = {
+        "a*": ExactSearch.astar_shortest_path,
+        "dp": ExactSearch.dp_shortest_path,
+    }[method]
     structures, _ = search(graphs)
     return _score(problem, structures), "optimal"
 
@@ -80,9 +83,13 @@ def pgmpy(problem: Problem) -> tuple[float, str]:
     class Given:
         def score(self, graph: Any) -> float:
             parents = {v: tuple(sorted(map(int, graph.predecessors(v)))) for v in graph}
-            return sum(tables[int(v)].get(given, -np.inf) for v, given in parents.items())
+            return sum(
+                tables[int(v)].get(given, -np.inf) for v, given in parents.items()
+            )
 
-    data = pd.DataFrame({str(v): [0, 1] for v in range(problem.n_variables)}, dtype="category")
+    data = pd.DataFrame(
+        {str(v): [0, 1] for v in range(problem.n_variables)}, dtype="category"
+    )
     search = ExhaustiveSearch(data, scoring_method="k2")
     search.scoring_method = Given()
     best = search.estimate()
@@ -92,7 +99,8 @@ def pgmpy(problem: Problem) -> tuple[float, str]:
 def _score(problem: Problem, structures: Any) -> float:
     tables = [dict(problem.candidates(v)) for v in range(problem.n_variables)]
     return sum(
-        table[tuple(sorted(parents))] for table, parents in zip(tables, structures, strict=True)
+        table[tuple(sorted(parents))]
+        for table, parents in zip(tables, structures, strict=True)
     )
 
 
@@ -130,7 +138,11 @@ def attempt(peer: str, problem: Problem, limit: float) -> Attempt | None:
     try:
         told = here.recv() if here.poll(2 * limit + 30) else "no answer"
         if isinstance(told, float):
-            told = here.recv() if here.poll(limit + 10) else Attempt(limit, -np.inf, "time limit")
+            told = (
+                here.recv()
+                if here.poll(limit + 10)
+                else Attempt(limit, -np.inf, "time limit")
+            )
     except EOFError:
         told = "died"
     process.kill()
@@ -139,7 +151,10 @@ def attempt(peer: str, problem: Problem, limit: float) -> Attempt | None:
 
 
 def _run(
-    there: Connection, solve: Callable[..., tuple[float, str]], problem: Problem, arguments: Any
+    there: Connection,
+    solve: Callable[..., tuple[float, str]],
+    problem: Problem,
+    arguments: Any,
 ) -> None:
     for library in LIBRARIES.get(solve.__name__, ()):
         import_module(library)

@@ -38,7 +38,11 @@ from exactlearn import BayesianNetwork, BDeu, read_blocks
 from exactlearn.data.blocks import summed
 from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import write_dataset
-from exactlearn.scoring.sparse_candidates import _PairCounts, _Projections, scored_projection
+from exactlearn.scoring.sparse_candidates import (
+    _PairCounts,
+    _Projections,
+    scored_projection,
+)
 
 T = TypeVar("T")
 
@@ -56,7 +60,13 @@ PLACES = ("", "local:1", "local:2")
 def random_network(n: int, rng: np.random.Generator) -> BayesianNetwork:
     """Return a network of n ternary variables with up to two parents among the five before each."""
     parents = tuple(
-        tuple(sorted(rng.choice(np.arange(max(0, v - 5), v), min(v, 2), replace=False).tolist()))
+        tuple(
+            sorted(
+                rng.choice(
+                    np.arange(max(0, v - 5), v), min(v, 2), replace=False
+                ).tolist()
+            )
+        )
         for v in range(n)
     )
     tables = tuple(rng.dirichlet([0.5] * 3, size=(3,) * len(own)) for own in parents)
@@ -94,7 +104,9 @@ def cost_of(words: list[str]) -> Cost:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     begun = time.perf_counter()
     process = psutil.Popen(
-        [sys.executable, "-m", "exactlearn", *words, "-q"], env=environment, stdout=subprocess.PIPE
+        [sys.executable, "-m", "exactlearn", *words, "-q"],
+        env=environment,
+        stdout=subprocess.PIPE,
     )
     used: dict[int, float] = {}
     largest = {True: 0, False: 0}
@@ -111,7 +123,9 @@ def cost_of(words: list[str]) -> Cost:
         raise SystemExit(f"{' '.join(words)} ended with status {process.returncode}")
     wall = time.perf_counter() - begun
     workers = sum(cpu for pid, cpu in used.items() if pid != process.pid)
-    return Cost(wall, sum(used.values()), workers, largest[True] / 1e9, largest[False] / 1e9)
+    return Cost(
+        wall, sum(used.values()), workers, largest[True] / 1e9, largest[False] / 1e9
+    )
 
 
 @click.group()
@@ -125,7 +139,10 @@ def main() -> None:
 @click.option("--variables", type=int, multiple=True, default=(20,))
 @click.option("--command", "chosen", multiple=True, default=tuple(COMMANDS))
 def table(
-    folder: Path, rows: tuple[int, ...], variables: tuple[int, ...], chosen: tuple[str, ...]
+    folder: Path,
+    rows: tuple[int, ...],
+    variables: tuple[int, ...],
+    chosen: tuple[str, ...],
 ) -> None:
     """Print the table."""
     print(f"{machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
@@ -140,7 +157,14 @@ def table(
                 for place in PLACES:
                     target = folder / f"{count}x{n}-{name}-{place.replace(':', '')}.jkl"
                     where = ["--cluster", place] if place else []
-                    words = ["convert", str(source), "-o", str(target), *COMMANDS[name], *where]
+                    words = [
+                        "convert",
+                        str(source),
+                        "-o",
+                        str(target),
+                        *COMMANDS[name],
+                        *where,
+                    ]
                     cost = cost_of(words)
                     found.append(read_scores(target))
                     print(
@@ -151,7 +175,9 @@ def table(
                     )
                 for other in found[1:]:
                     assert other.members.tobytes() == found[0].members.tobytes()
-                    np.testing.assert_allclose(other.scores, found[0].scores, rtol=1e-12)
+                    np.testing.assert_allclose(
+                        other.scores, found[0].scores, rtol=1e-12
+                    )
 
 
 @main.command()
@@ -169,17 +195,28 @@ def parts(folder: Path, rows: int, variables: int, neighbours: int) -> None:
     read = time_of("reading", lambda: list(states), rows * variables, "cell")
     names = states.variables or ()
     known = [states.states[name] for name in names]
-    time_of("pairs", lambda: summed(read, partial(_PairCounts, [], names, known)), rows, "row")
+    time_of(
+        "pairs",
+        lambda: summed(read, partial(_PairCounts, [], names, known)),
+        rows,
+        "row",
+    )
     children = range(variables // 2, variables // 2 + 20)
     columns = [(v, *range(v - neighbours, v)) for v in children]
     empty = partial(_Projections, columns, names, known)
-    projected = time_of("distinct rows", lambda: summed(read, empty), rows * 20, "row and variable")
+    projected = time_of(
+        "distinct rows", lambda: summed(read, empty), rows * 20, "row and variable"
+    )
     held = len(pickle.dumps(projected)) / 20
     distinct = np.mean([one.dataset().n_rows for one in projected.tables])
-    print(f"{distinct:.0f} distinct rows of {neighbours + 1} columns, {held / 1e6:.2f} MB")
+    print(
+        f"{distinct:.0f} distinct rows of {neighbours + 1} columns, {held / 1e6:.2f} MB"
+    )
     scoring = partial(scored_projection, BDeu(), 3, frozenset())
     scoring(projected, 0)
-    time_of("scoring", lambda: [scoring(projected, k) for k in range(20)], 20, "variable")
+    time_of(
+        "scoring", lambda: [scoring(projected, k) for k in range(20)], 20, "variable"
+    )
 
 
 def time_of(name: str, call: Callable[[], T], units: int, unit: str) -> T:

@@ -74,7 +74,9 @@ def one_hot(*of_numbers: Any) -> Any:
 def classifiers(seed: int) -> dict[str, Any]:
     """Return the classifiers, ours first."""
     ours = BayesianNetworkClassifier(random_state=seed)
-    boosted = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=seed)
+    boosted = HistGradientBoostingClassifier(
+        categorical_features="from_dtype", random_state=seed
+    )
     return {
         "`BayesianNetworkClassifier()`": ours,
         "the same as it was, one structure": clone(ours).set_params(
@@ -93,7 +95,9 @@ def classifiers(seed: int) -> dict[str, Any]:
 def read(folder: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Return the columns of a table, words as categories, and its classes."""
     file, label = TABLES[name]
-    frame = pd.read_csv(folder / "uci" / file, header=None, na_values="?", skipinitialspace=True)
+    frame = pd.read_csv(
+        folder / "uci" / file, header=None, na_values="?", skipinitialspace=True
+    )
     frame.columns = [f"c{j}" for j in range(frame.shape[1])]
     y = frame.pop(frame.columns[label]).astype(str)
     if name in IDS:
@@ -128,7 +132,9 @@ def imputers(seed: int) -> dict[str, Any]:
     """Return the imputers, ours first."""
     return {
         "`ExactImputer()`": ExactImputer(random_state=seed),
-        "`ExactImputer(mode='posterior')`": ExactImputer(mode="posterior", random_state=seed),
+        "`ExactImputer(mode='posterior')`": ExactImputer(
+            mode="posterior", random_state=seed
+        ),
         "`KNNImputer`": KNNImputer(),
         "`IterativeImputer`": IterativeImputer(random_state=seed, max_iter=30),
         "`SimpleImputer('most_frequent')`": SimpleImputer(strategy="most_frequent"),
@@ -137,15 +143,24 @@ def imputers(seed: int) -> dict[str, Any]:
 
 def filled_right(imputer: Any, X: pd.DataFrame, seed: int) -> float:
     """Return the share of hidden cells that get their value, numbers rounded to a code."""
-    codes = X.apply(lambda column: column.cat.codes.where(column.notna())).astype(float).to_numpy()
-    hidden = (np.random.default_rng(seed).random(codes.shape) < HIDDEN) & ~np.isnan(codes)
+    codes = (
+        X.apply(lambda column: column.cat.codes.where(column.notna()))
+        .astype(float)
+        .to_numpy()
+    )
+    hidden = (np.random.default_rng(seed).random(codes.shape) < HIDDEN) & ~np.isnan(
+        codes
+    )
     values = clone(imputer).fit_transform(np.where(hidden, np.nan, codes))
     return float((np.rint(values) == codes)[hidden].mean())
 
 
 @click.command(help=__doc__)
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path), envvar="EXACTLEARN_DATA", required=True
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    envvar="EXACTLEARN_DATA",
+    required=True,
 )
 @click.option("--halves", default=3)
 @click.argument("names", nargs=-1)
@@ -154,18 +169,26 @@ def main(data_dir: Path, halves: int, names: tuple[str, ...]) -> None:
     print(machine(), end="\n\n")
     tables = {name: read(data_dir, name) for name in names or TABLES}
     for name, (X, y) in tables.items():
-        print(f"\n| {name} | log loss | accuracy | CPU s |\n|---|---|---|---|", flush=True)
+        print(
+            f"\n| {name} | log loss | accuracy | CPU s |\n|---|---|---|---|", flush=True
+        )
         for label, model in classifiers(0).items():
             loss, error, right, seconds = judged(model, X, y, halves)
             row = f"{loss:.3f} ± {error:.3f} | {100 * right:.1f} % | {seconds:.2f}"
             print(f"| {label} | {row} |", flush=True)
     words = {name: X for name, (X, _) in tables.items() if name in IMPUTED}
-    print(f"\n| hidden cells given right | {' | '.join(words)} |\n|{'---|' * (len(words) + 1)}")
+    print(
+        f"\n| hidden cells given right | {' | '.join(words)} |\n|{'---|' * (len(words) + 1)}"
+    )
     for label, imputer in imputers(0).items():
         shares = [
-            np.mean([filled_right(imputer, X, seed) for seed in range(5)]) for X in words.values()
+            np.mean([filled_right(imputer, X, seed) for seed in range(5)])
+            for X in words.values()
         ]
-        print(f"| {label} | {' | '.join(f'{100 * s:.1f} %' for s in shares)} |", flush=True)
+        print(
+            f"| {label} | {' | '.join(f'{100 * s:.1f} %' for s in shares)} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

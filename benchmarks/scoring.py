@@ -48,7 +48,9 @@ def peer_seconds(data: Dataset, score: Score, max_parents: int, limit: float) ->
         done += 1
         if time.process_time() - start > limit:
             break
-    return (time.process_time() - start) * n_families(data.n_variables, max_parents) / done
+    return (
+        (time.process_time() - start) * n_families(data.n_variables, max_parents) / done
+    )
 
 
 def peer_learner(data: Dataset, score: Score) -> Any:
@@ -58,7 +60,10 @@ def peer_learner(data: Dataset, score: Score) -> Any:
         import pandas as pd
         import pyagrum
     frame = pd.DataFrame(
-        {name: np.array(data.states[v])[data.codes[:, v]] for v, name in enumerate(data.names)}
+        {
+            name: np.array(data.states[v])[data.codes[:, v]]
+            for v, name in enumerate(data.names)
+        }
     )
     net = pyagrum.BayesNet()
     for name, states in zip(data.names, data.states, strict=True):
@@ -70,7 +75,9 @@ def peer_learner(data: Dataset, score: Score) -> Any:
     return learner
 
 
-def sampled_families(names: tuple[str, ...], max_parents: int) -> list[tuple[str, list[str]]]:
+def sampled_families(
+    names: tuple[str, ...], max_parents: int
+) -> list[tuple[str, list[str]]]:
     """Return families in a random order, of all sizes as often as they occur, up to 100,000."""
     rng = np.random.default_rng(0)
     n = len(names)
@@ -80,7 +87,9 @@ def sampled_families(names: tuple[str, ...], max_parents: int) -> list[tuple[str
             (names[child], [names[p] for p in parents])
             for child in range(n)
             for m in range(max_parents + 1)
-            for parents in itertools.combinations([p for p in range(n) if p != child], m)
+            for parents in itertools.combinations(
+                [p for p in range(n) if p != child], m
+            )
         ]
         return [families[i] for i in rng.permutation(len(families))]
     drawn = []
@@ -97,11 +106,19 @@ def main() -> None:
 
 @main.command(help="Time the scoring of all families of samples of NETWORK.")
 @click.argument("network", type=click.Path(exists=True, dir_okay=False))
-@click.option("--rows", multiple=True, default=(1000, 10000), show_default=True, help="Sizes.")
+@click.option(
+    "--rows", multiple=True, default=(1000, 10000), show_default=True, help="Sizes."
+)
 @click.option("--max-parents", default=3, show_default=True, help="Largest parent set.")
-@click.option("--ess", default=1.0, show_default=True, help="Equivalent sample size of BDeu.")
-@click.option("--repeat", default=3, show_default=True, help="Runs, of which the best counts.")
-@click.option("--peer-limit", default=10.0, show_default=True, help="Seconds; 0 for no peer.")
+@click.option(
+    "--ess", default=1.0, show_default=True, help="Equivalent sample size of BDeu."
+)
+@click.option(
+    "--repeat", default=3, show_default=True, help="Runs, of which the best counts."
+)
+@click.option(
+    "--peer-limit", default=10.0, show_default=True, help="Seconds; 0 for no peer."
+)
 def families(
     network: str,
     rows: tuple[int, ...],
@@ -114,7 +131,9 @@ def families(
     net = read_bif(network)
     n_all = n_families(len(net.names), max_parents)
     print(f"{machine()}\n{Path(network).name}: {n_all:,} families, k = {max_parents}")
-    print(f"{'rows':>7} {'score':>14} {'kept':>8} {'pruned s':>9} {'all s':>7} {'peer s':>8} ratio")
+    print(
+        f"{'rows':>7} {'score':>14} {'kept':>8} {'pruned s':>9} {'all s':>7} {'peer s':>8} ratio"
+    )
     for n in rows:
         data = net.sample(n, np.random.default_rng(1))
         scores: tuple[Score, ...] = (BDeu(ess), BIC())
@@ -125,7 +144,9 @@ def families(
     print(f"peak memory of the process: {peak:.2f} GiB")
 
 
-def line(data: Dataset, score: Score, max_parents: int, repeat: int, peer_limit: float) -> None:
+def line(
+    data: Dataset, score: Score, max_parents: int, repeat: int, peer_limit: float
+) -> None:
     """Measure one score on one sample and print it."""
 
     def run(prune: bool) -> int:
@@ -136,14 +157,17 @@ def line(data: Dataset, score: Score, max_parents: int, repeat: int, peer_limit:
 
     kept = run(True)
     pruned, whole = (
-        least_seconds(lambda p=p: run(p), repeat, time.process_time) for p in (True, False)
+        least_seconds(lambda p=p: run(p), repeat, time.process_time)
+        for p in (True, False)
     )
     told = f"{data.n_rows:>7} {score!s:>14} {kept:>8,} {pruned:>9.3f} {whole:>7.3f}"
     if peer_limit:
         peer = peer_seconds(data, score, max_parents, peer_limit)
         few = replace(data, codes=data.codes[:10])
         counting = max(0.0, peer - peer_seconds(few, score, max_parents, peer_limit))
-        told += f" {peer:>8.2f} {peer / pruned:.1f} ({counting / pruned:.1f} less calls)"
+        told += (
+            f" {peer:>8.2f} {peer / pruned:.1f} ({counting / pruned:.1f} less calls)"
+        )
     print(told)
 
 
@@ -165,25 +189,44 @@ TARGETS = (
     Target("hailfinder", 500, None, BIC(), 3, 3.0),
     *(
         Target(name, 1000, 30, BIC(), None, 10.0)
-        for name in ("alarm", "insurance", "hailfinder", "mildew", "win95pts", "hepar2", "andes")
+        for name in (
+            "alarm",
+            "insurance",
+            "hailfinder",
+            "mildew",
+            "win95pts",
+            "hepar2",
+            "andes",
+        )
     ),
-    *(Target(name, 1000, 20, BDeu(), None, None) for name in ("alarm", "insurance", "hepar2")),
+    *(
+        Target(name, 1000, 20, BDeu(), None, None)
+        for name in ("alarm", "insurance", "hepar2")
+    ),
 )
 
 
 @main.command(help="Time what scoring must do, on samples of the networks in FOLDER.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--repeat", default=1, show_default=True, help="Runs, of which the best counts.")
+@click.option(
+    "--repeat", default=1, show_default=True, help="Runs, of which the best counts."
+)
 def targets(folder: Path, repeat: int) -> None:
     """Print one line for each target: wall seconds, and processor seconds in brackets."""
     print(machine())
-    print(f"{'what':<44} {'kept':>7} {'1 thread':>15} {'2 threads':>15} {'ratio':>6} target")
+    print(
+        f"{'what':<44} {'kept':>7} {'1 thread':>15} {'2 threads':>15} {'ratio':>6} target"
+    )
     for target in TARGETS:
-        data = columns(sample(folder / f"{target.network}.bif.gz", target.rows), target.variables)
+        data = columns(
+            sample(folder / f"{target.network}.bif.gz", target.rows), target.variables
+        )
         kept, seconds = 0, []
         for threads in (1, 2):
 
-            def run(threads: int = threads, data: Dataset = data, target: Target = target) -> int:
+            def run(
+                threads: int = threads, data: Dataset = data, target: Target = target
+            ) -> int:
                 problem = candidate_parent_sets(
                     data, target.score, max_parents=target.max_parents, threads=threads
                 )
@@ -236,7 +279,9 @@ def synthetic(variables: int, rows: int) -> Dataset:
     codes = np.zeros((rows, variables), np.int8)
     for v in range(variables):
         near = np.arange(max(0, v - 30), v)
-        parents = rng.choice(near, min(len(near), int(rng.integers(0, 4))), replace=False)
+        parents = rng.choice(
+            near, min(len(near), int(rng.integers(0, 4))), replace=False
+        )
         configuration = codes[:, parents] @ (1 << np.arange(len(parents)))
         chances = rng.beta(0.4, 0.4, 2 ** len(parents))
         codes[:, v] = rng.random(rows) < chances[configuration]
@@ -244,13 +289,21 @@ def synthetic(variables: int, rows: int) -> Dataset:
     return Dataset(codes, names, (("0", "1"),) * variables)
 
 
-@main.command(help="Compare a time budget with all small parent sets, on a sample of NETWORK.")
+@main.command(
+    help="Compare a time budget with all small parent sets, on a sample of NETWORK."
+)
 @click.argument("network", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--rows", default=1000, show_default=True, help="Size of the sample.")
 @click.option("--seconds", default=60.0, show_default=True, help="The budget.")
-@click.option("--solving", default=20.0, show_default=True, help="Seconds for each best network.")
-@click.option("--baseline", default=2, show_default=True, help="Parents of the enumeration.")
-@click.option("--synthetic-variables", default=1000, show_default=True, help="Without NETWORK.")
+@click.option(
+    "--solving", default=20.0, show_default=True, help="Seconds for each best network."
+)
+@click.option(
+    "--baseline", default=2, show_default=True, help="Parents of the enumeration."
+)
+@click.option(
+    "--synthetic-variables", default=1000, show_default=True, help="Without NETWORK."
+)
 def budget(
     network: Path | None,
     rows: int,
@@ -261,18 +314,28 @@ def budget(
 ) -> None:
     """Print one line for each score and way of finding candidates."""
     print(machine())
-    data = synthetic(synthetic_variables, rows) if network is None else sample(network, rows)
+    data = (
+        synthetic(synthetic_variables, rows)
+        if network is None
+        else sample(network, rows)
+    )
     for score in (BIC(), BDeu()):
         few = replace(columns(data, 5), codes=data.codes[:20, :5])
         candidate_parent_sets(few, score, max_parents=2)
         candidate_parent_sets(few, score, budget=Budget(tables=10))
         for told, options in (
             (f"all up to {baseline}", {"max_parents": baseline}),
-            (f"{seconds:g} s, any size", {"max_parents": None, "budget": Budget(seconds=seconds)}),
+            (
+                f"{seconds:g} s, any size",
+                {"max_parents": None, "budget": Budget(seconds=seconds)},
+            ),
         ):
             start, processor = time.perf_counter(), time.process_time()
             problem = candidate_parent_sets(data, score, **options)
-            wall, processor = time.perf_counter() - start, time.process_time() - processor
+            wall, processor = (
+                time.perf_counter() - start,
+                time.process_time() - processor,
+            )
             best = solve(problem, solver="ordering", time_limit=solving)
             print(
                 f"{type(score).__name__:<5} {told:<18} {problem.n_candidates:>9,} candidates in "

@@ -42,17 +42,30 @@ class Row:
     def ratio(self) -> str:
         """How many times longer than our default solver the fastest peer that solved it took."""
         ours = self.attempts.get("auto")
-        times = [a.seconds for name, a in self.attempts.items() if name in PEERS and a.solved]
+        times = [
+            a.seconds for name, a in self.attempts.items() if name in PEERS and a.solved
+        ]
         if ours is None or not ours.solved or not times:
             return "-"
         return f"{min(times) / max(ours.seconds, 0.001):.3g}"
 
     def line(self, solvers: Iterable[str]) -> str:
         """Return the row of the table."""
-        best = max((a.score for name, a in self.attempts.items() if name in OURS), default=0.0)
-        cells = [self.name, str(self.problem.n_variables), str(self.problem.n_candidates)]
+        best = max(
+            (a.score for name, a in self.attempts.items() if name in OURS), default=0.0
+        )
+        cells = [
+            self.name,
+            str(self.problem.n_variables),
+            str(self.problem.n_candidates),
+        ]
         cells += [_cell(self.attempts.get(solver)) for solver in solvers]
-        cells += [self.ratio, f"{best:.6f}", self.known.verdict(best), self.known.published]
+        cells += [
+            self.ratio,
+            f"{best:.6f}",
+            self.known.verdict(best),
+            self.known.published,
+        ]
         return "| " + " | ".join(cells) + " |"
 
 
@@ -69,18 +82,27 @@ def ours(solver: str, problem: Problem, limit: float) -> Attempt | None:
     except TooLargeError:
         return None
     gap = f"gap {result.gap:.2g} ({result.seconds:.0f} s)"
-    return Attempt(result.seconds, result.score, "optimal" if result.status == "optimal" else gap)
+    return Attempt(
+        result.seconds, result.score, "optimal" if result.status == "optimal" else gap
+    )
 
 
-def write_results(rows: list[Row], lines: list[str], solvers: list[str], folder: Path) -> None:
+def write_results(
+    rows: list[Row], lines: list[str], solvers: list[str], folder: Path
+) -> None:
     """Write the table, the figures and the cactus plot."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "table.md").write_text("\n".join(lines) + "\n")
-    record = {row.name: {name: a._asdict() for name, a in row.attempts.items()} for row in rows}
+    record = {
+        row.name: {name: a._asdict() for name, a in row.attempts.items()}
+        for row in rows
+    }
     (folder / "attempts.json").write_text(json.dumps(record, indent=1))
     solved = {
         name: [
-            r.attempts[name].seconds for r in rows if name in r.attempts and r.attempts[name].solved
+            r.attempts[name].seconds
+            for r in rows
+            if name in r.attempts and r.attempts[name].solved
         ]
         for name in solvers
     }
@@ -95,9 +117,13 @@ def write_results(rows: list[Row], lines: list[str], solvers: list[str], folder:
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("instances", nargs=-1)
-@click.option("--solvers", default="auto", help=f"of {', '.join((*OURS, *PEERS))}; 'all' for all")
+@click.option(
+    "--solvers", default="auto", help=f"of {', '.join((*OURS, *PEERS))}; 'all' for all"
+)
 @click.option("--time-limit", default=60.0, help="seconds for each instance and solver")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="folder for the results")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="folder for the results"
+)
 def main(
     folder: Path,
     instances: tuple[str, ...],
@@ -107,7 +133,16 @@ def main(
 ) -> None:
     """Print a table of the instances whose names begin as asked for; all when none is named."""
     asked = [*OURS, *PEERS] if solvers == "all" else solvers.split(",")
-    head = ["instance", "n", "candidates", *asked, "ratio", "score", "optimum", "published"]
+    head = [
+        "instance",
+        "n",
+        "candidates",
+        *asked,
+        "ratio",
+        "score",
+        "optimum",
+        "published",
+    ]
     lines = [
         f"{machine()}, SCIP {pyscipopt.Model().version()}, limit {time_limit:g} s",
         "",

@@ -77,7 +77,9 @@ def tabu(data: Dataset, score: Score, most: int) -> Parents:
 def _by_pyagrum(data: Dataset, score: Score, search: str) -> Parents:
     learner = peer_learner(data, score)
     getattr(learner, search)()
-    dag = learner.learnDAG()  # learnBN would estimate parameters, and refuses unseen configurations
+    dag = (
+        learner.learnDAG()
+    )  # learnBN would estimate parameters, and refuses unseen configurations
     return tuple(tuple(sorted(dag.parents(v))) for v in range(data.n_variables))
 
 
@@ -103,13 +105,19 @@ LEARNERS: dict[str, Learner] = {
 
 
 @click.command()
-@click.argument("networks", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument(
+    "networks", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
 @click.option("--rows", multiple=True, default=[1000], help="rows drawn, repeatable")
 @click.option("--criterion", type=click.Choice(["bdeu", "bic"]), default="bdeu")
 @click.option("--max-parents", default=3, help="of exact and ordering")
 @click.option("--seed", default=1)
 def main(
-    networks: tuple[Path, ...], rows: tuple[int, ...], criterion: str, max_parents: int, seed: int
+    networks: tuple[Path, ...],
+    rows: tuple[int, ...],
+    criterion: str,
+    max_parents: int,
+    seed: int,
 ) -> None:
     """Print a table: seconds, score, distance of the CPDAG from the network's, arcs, parents."""
     score = parse_score(criterion)
@@ -117,7 +125,16 @@ def main(
     if criterion != "bdeu" or find_spec("causallearn") is None:
         del chosen["causal-learn GES"]
     click.echo(f"{machine()}, {criterion}\n")
-    head = ("network", "rows", "learner", "CPU s", criterion, "CPDAG SHD", "arcs", "parents")
+    head = (
+        "network",
+        "rows",
+        "learner",
+        "CPU s",
+        criterion,
+        "CPDAG SHD",
+        "arcs",
+        "parents",
+    )
     click.echo(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
     for path in networks:
         network = read_network(path)
@@ -129,7 +146,9 @@ def main(
                 begun = time.process_time()
                 parents = learner(data, score, max_parents)
                 seconds = time.process_time() - begun
-                distance = structural_hamming_distance(cpdag(parents), cpdag(network.parents))
+                distance = structural_hamming_distance(
+                    cpdag(parents), cpdag(network.parents)
+                )
                 cells = (
                     path.name.split(".")[0],
                     f"{count:,}",

@@ -25,7 +25,12 @@ project = "exactlearn"
 author = "the exactlearn authors"
 release = version = exactlearn.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
@@ -66,7 +71,9 @@ def write_reference(app: object) -> None:
     for name, own in (public_names() | results()).items():
         package = own.__module__.split(".")[1]
         pages[package if package in pages else "other"].append(name)
-    pages["sklearn"] = [f"exactlearn.sklearn.{name}" for name in exactlearn.sklearn.__all__]
+    pages["sklearn"] = [
+        f"exactlearn.sklearn.{name}" for name in exactlearn.sklearn.__all__
+    ]
     contents = [
         "# API reference",
         "This page lists all public names, and the classes of what they return, in a line each.",
@@ -88,12 +95,17 @@ def _commands() -> list[str]:
 
     It is the text that ``exactlearn COMMAND --help`` prints.
     """
-    parts = ["# Commands", "This page shows the help of all commands: what each does, its options."]
+    parts = [
+        "# Commands",
+        "This page shows the help of all commands: what each does, its options.",
+    ]
     for group in dict.fromkeys(known.group for known in COMMANDS.values()):
         parts.append(f"## {group}")
         for name in (name for name, known in COMMANDS.items() if known.group == group):
             command = main.get_command(click.Context(main), name)
-            context = click.Context(command, info_name=f"exactlearn {name}", max_content_width=100)
+            context = click.Context(
+                command, info_name=f"exactlearn {name}", max_content_width=100
+            )
             context.terminal_width = 100
             parts += [f"### {name}", f"```text\n{command.get_help(context)}\n```"]
     return parts
@@ -123,12 +135,21 @@ def _entry(name: str) -> str:
 
 def _has_tuning(own: object) -> bool:
     """Return whether something takes a class of tuning constants, which serves experiments only."""
-    hints = [getattr(one, "__annotations__", {}) for one in (own, getattr(own, "__init__", None))]
+    hints = [
+        getattr(one, "__annotations__", {})
+        for one in (own, getattr(own, "__init__", None))
+    ]
     return any("Parameters" in str(hint.get("parameters")) for hint in hints)
 
 
 def shown_signature(
-    app: object, what: str, name: str, own: object, options: object, signature: str, returned: str
+    app: object,
+    what: str,
+    name: str,
+    own: object,
+    options: object,
+    signature: str,
+    returned: str,
 ) -> tuple[str, str] | None:
     """Show the values of named defaults, and leave tuning constants out."""
     if not signature:
@@ -140,7 +161,9 @@ def shown_signature(
 
     def value(named: re.Match[str]) -> str:
         known = getattr(module, named[1], None)
-        return f"={known!r}" if isinstance(known, int | float | str | tuple) else named[0]
+        return (
+            f"={known!r}" if isinstance(known, int | float | str | tuple) else named[0]
+        )
 
     return re.sub(r"=([A-Z_]+)\b", value, signature), returned
 
@@ -150,7 +173,9 @@ def shown_text(
 ) -> None:
     """Leave tuning constants out of a docstring."""
     if _has_tuning(own):
-        text = re.sub(r"^parameters\n(?: +.*\n)+", "", "\n".join(lines), flags=re.MULTILINE)
+        text = re.sub(
+            r"^parameters\n(?: +.*\n)+", "", "\n".join(lines), flags=re.MULTILINE
+        )
         lines[:] = text.split("\n")
 
 

@@ -26,7 +26,12 @@ def results() -> dict[str, type]:
     public = public_names().values()
     functions = filter(inspect.isfunction, public)
     returned = [inspect.signature(one).return_annotation for one in functions]
-    found = [one for annotation in returned for one in _classes(annotation) if one not in public]
+    found = [
+        one
+        for annotation in returned
+        for one in _classes(annotation)
+        if one not in public
+    ]
     return {f"{one.__module__}.{one.__name__}": one for one in found}
 
 

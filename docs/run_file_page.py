@@ -7,7 +7,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from exactlearn.commands import COMMANDS, line_of, options_of
 from exactlearn.commands.declare import about_of
-from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
+from exactlearn.commands.sections import (
+    Criterion,
+    GraphParameters,
+    NetworkParameters,
+    Search,
+)
 from exactlearn.commands.steps import Data, is_step
 from exactlearn.formats.run_file import literal
 
@@ -50,25 +55,34 @@ def page() -> str:
     texts.append(STEPS)
     known = [one for section in SECTIONS.values() for one in fields(section)]
     for name in filter(is_step, COMMANDS):
-        texts.append(f"### `[{name}]`\n\n{line_of(name)}\n\n{_table(options_of(name), known)}")
+        texts.append(
+            f"### `[{name}]`\n\n{line_of(name)}\n\n{_table(options_of(name), known)}"
+        )
     return "\n".join(texts)
 
 
 def _table(section: type[Any], known: list[Field[Any]]) -> str:
     """Return the keys of a section; those that mean what is known by their names alone."""
     hints = get_type_hints(section)
-    alike = [one for one in fields(section) if any(_is_alike(one, other) for other in known)]
+    alike = [
+        one for one in fields(section) if any(_is_alike(one, other) for other in known)
+    ]
     rows = [
         (
             f"`{_key(one)}`",
-            _words(choices()) if (choices := about_of(one).choices) else _kind(hints[one.name]),
+            _words(choices())
+            if (choices := about_of(one).choices)
+            else _kind(hints[one.name]),
             _default(one),
             about_of(one).help.split("  [")[0],
         )
         for one in fields(section)
         if one not in alike
     ]
-    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in (HEADS, RULE, *rows)]
+    lines = [
+        " | ".join(cell.replace("|", "\\|") for cell in row)
+        for row in (HEADS, RULE, *rows)
+    ]
     text = "".join(f"| {line} |\n" for line in lines)
     if not alike:
         return text
@@ -86,7 +100,13 @@ def _key(one: Field[Any]) -> str:
 def _default(one: Field[Any]) -> str:
     if one.default is MISSING:
         place = about_of(one).in_run
-        demanded = f"`[data]` `{place}`" if place == "file" else f"`{place}`" if place else "needed"
+        demanded = (
+            f"`[data]` `{place}`"
+            if place == "file"
+            else f"`{place}`"
+            if place
+            else "needed"
+        )
         return demanded if one.default_factory is MISSING else "empty"
     if one.default in (None, ()):
         return "" if one.default is None else "empty"

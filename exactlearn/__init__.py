@@ -22,7 +22,9 @@ def loaded_on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list
         from importlib.resources import files
 
         stub = parse((files(package) / "__init__.pyi").read_text(encoding="utf-8"))
-        found = [node for node in walk(stub) if isinstance(node, ImportFrom) and node.module]
+        found = [
+            node for node in walk(stub) if isinstance(node, ImportFrom) and node.module
+        ]
         own = [node for node in found if str(node.module).startswith(__name__)]
         return {one.name: str(node.module) for node in own for one in node.names}
 

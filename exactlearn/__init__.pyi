@@ -12,7 +12,9 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.augmentation.exact import best_solutions as best_solutions
     from exactlearn.bayesnet.complete_data import choose_smoothing as choose_smoothing
     from exactlearn.bayesnet.complete_data import fit_complete as fit_complete
-    from exactlearn.bayesnet.component_growth import learn_naive_bayes as learn_naive_bayes
+    from exactlearn.bayesnet.component_growth import (
+        learn_naive_bayes as learn_naive_bayes,
+    )
     from exactlearn.bayesnet.deletion import fit_deletion as fit_deletion
     from exactlearn.bayesnet.em import fit_em as fit_em
     from exactlearn.bayesnet.graph_deletion import (
@@ -57,7 +59,9 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.pdg.learn.hybrid import smallest_as_likely as smallest_as_likely
     from exactlearn.pdg.learn.methods import learn_pdg as learn_pdg
     from exactlearn.pdg.learn.parameters import refine as refine
-    from exactlearn.pdg.learn.structural_em import structural_em_graph as structural_em_graph
+    from exactlearn.pdg.learn.structural_em import (
+        structural_em_graph as structural_em_graph,
+    )
     from exactlearn.pdg.learn.structure_search import learn_on_forest as learn_on_forest
     from exactlearn.pdg.model.decision_graph import DecisionGraph as DecisionGraph
     from exactlearn.pdg.model.node_functions import to_network as to_network
@@ -69,18 +73,24 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.queries.posteriors import classify as classify
     from exactlearn.queries.posteriors import query as query
     from exactlearn.queries.posteriors import query_rows as query_rows
-    from exactlearn.scoring.candidates import candidate_parent_sets as candidate_parent_sets
+    from exactlearn.scoring.candidates import (
+        candidate_parent_sets as candidate_parent_sets,
+    )
     from exactlearn.scoring.scores import AIC as AIC
     from exactlearn.scoring.scores import BIC as BIC
     from exactlearn.scoring.scores import BDeu as BDeu
     from exactlearn.scoring.scores import PenalisedLikelihood as PenalisedLikelihood
     from exactlearn.scoring.scores import Score as Score
     from exactlearn.scoring.scores import score_family as score_family
-    from exactlearn.scoring.sparse_candidates import sparse_candidates as sparse_candidates
+    from exactlearn.scoring.sparse_candidates import (
+        sparse_candidates as sparse_candidates,
+    )
     from exactlearn.solvers import Problem as Problem
     from exactlearn.solvers import solve as solve
     from exactlearn.solvers.enumeration import enumerate_networks as enumerate_networks
-    from exactlearn.structure.equivalence_search import equivalence_search as equivalence_search
+    from exactlearn.structure.equivalence_search import (
+        equivalence_search as equivalence_search,
+    )
     from exactlearn.structure.ess_choice import choose_ess as choose_ess
     from exactlearn.structure.learned_counts import learned_counts as learned_counts
     from exactlearn.structure.learning import learn as learn

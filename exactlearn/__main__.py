@@ -38,13 +38,20 @@ class LazyGroup(click.Group):
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
         standalone = extra.pop("standalone_mode", True)
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv[1:]
-        extra |= {"standalone_mode": False, "obj": tuple(words)}  # records hold the words
+        extra |= {
+            "standalone_mode": False,
+            "obj": tuple(words),
+        }  # records hold the words
         read: Callable[[], Any] = partial(super().main, *args, **extra)
         if sys.stdout is None and "--json" in words:
             read = _refuse_closed_output
         _open_streams()
-        gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
-        atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
+        gc.set_threshold(
+            100_000, 50, 50
+        )  # imports make many objects, and hardly any garbage
+        atexit.register(
+            gc.freeze
+        )  # no last search for cycles among the objects of all modules
         with terminated_as_interrupted(), parameters_written(as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
@@ -64,11 +71,15 @@ class LazyGroup(click.Group):
 
         return command(cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the overview without importing what the commands do."""
         width = max(map(len, COMMANDS))  # that of the names is the same in all groups
         for group in dict.fromkeys(known.group for known in COMMANDS.values()):
-            own = {name: known for name, known in COMMANDS.items() if known.group == group}
+            own = {
+                name: known for name, known in COMMANDS.items() if known.group == group
+            }
             with formatter.section(group):
                 formatter.write_dl([(f"{name:{width}}", line_of(name)) for name in own])
 
@@ -103,7 +114,10 @@ def as_option(parameter: str, value: Any = None) -> str:
     ):
         return f"--categorical {','.join(value)!r}"
     if isinstance(value, Mapping):
-        texts = {k: own if isinstance(own, str) else ",".join(own) for k, own in value.items()}
+        texts = {
+            k: own if isinstance(own, str) else ",".join(own)
+            for k, own in value.items()
+        }
         value = [f"{name}={text}" for name, text in texts.items()]
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
@@ -129,7 +143,10 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
             raise
         except (Exception, KeyboardInterrupt) as error:
             return _status_of(error, debug)
-    except (BrokenPipeError, SystemExit) as ended:  # into which click and rich turn a broken pipe
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ) as ended:  # into which click and rich turn a broken pipe
         # Click ends by 0 when it has answered what the shell asked for completion.
         return ExitStatus.DONE if getattr(ended, "code", 1) == 0 else ExitStatus.UNREAD
     except OSError as error:
@@ -175,7 +192,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-    if isinstance(sys.stdout, TextIOWrapper):  # names that its encoding lacks are written escaped
+    if isinstance(
+        sys.stdout, TextIOWrapper
+    ):  # names that its encoding lacks are written escaped
         sys.stdout.reconfigure(errors="backslashreplace")
 
 

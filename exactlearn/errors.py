@@ -89,7 +89,9 @@ def shortened(message: str, most: int = MAX_MESSAGE) -> str:
     "no variable 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"
     """
     brief = _WORD.sub(
-        lambda word: word[0] if len(word[0]) < _LONG else f"{word[0][:30]}...{word[0][-30:]}",
+        lambda word: (
+            word[0] if len(word[0]) < _LONG else f"{word[0][:30]}...{word[0][-30:]}"
+        ),
         message,
     )
     if len(brief) <= most:
@@ -158,15 +160,20 @@ def as_keyword(parameter: str, value: Any = None) -> str:
     return parameter if value is None else f"{parameter}={value!r}"
 
 
-_WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar("written", default=as_keyword)
+_WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar(
+    "written", default=as_keyword
+)
 """How a parameter is written where messages are read."""
 
 
 HOMES = {
     **dict.fromkeys(
-        ("discretise", "drop", "missing", "states", "tidy"), "Dataset.from_frame(frame, {})"
+        ("discretise", "drop", "missing", "states", "tidy"),
+        "Dataset.from_frame(frame, {})",
     ),
-    **dict.fromkeys(("arities", "decimal", "header", "separator"), "read_dataset(path, {})"),
+    **dict.fromkeys(
+        ("arities", "decimal", "header", "separator"), "read_dataset(path, {})"
+    ),
     "ess": "learn(table, {})",
     "size_weight": "PenalisedLikelihood({})",
 }

@@ -26,14 +26,25 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("table", nargs="*", help="tables of --list, or papers: all tables of each")
     add("--list", action="store_true", help="name all tables and figures")
-    add("--repetitions", type=int, metavar="N", help="of each case (default: the grid's)")
+    add(
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help="of each case (default: the grid's)",
+    )
     add("--seed", type=int, default=0, help="seed of the first repetition")
     add("--budget", type=seconds_of, metavar="TIME", help="such as 90s, 10m or 2h")
     add("--jobs", type=int, default=1, metavar="N", help="number of processes")
     add("--only", default="", metavar="TEXT", help="cases with this in their names")
     add("--methods", default="", metavar="A,B", help="these methods only")
     add("--full", action="store_true", help="cases that take long, too")
-    add("-o", "--output", type=Path, metavar="FOLDER", help="where runs are kept, and resumed")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="where runs are kept, and resumed",
+    )
     data = os.environ.get("EXACTLEARN_DATA", "")
     text = "public data: folders uci, bif and lucas (or set EXACTLEARN_DATA)"
     add("--data-dir", default=data, metavar="FOLDER", help=text)
@@ -111,12 +122,16 @@ def _table(
         _print_table(grid, runs, record, folder)
     left = record.left(runs)
     if left:
-        print(f"{grid.name}: {len(left)} of {len(runs)} runs are not done", file=sys.stderr)
+        print(
+            f"{grid.name}: {len(left)} of {len(runs)} runs are not done",
+            file=sys.stderr,
+        )
     for run in left:
         if run.key in record.cut:
             print(
                 f"{run.title} was cut short after {record.cut[run.key]:.0f} s; a larger --budget "
-                "lets it end" + ("" if folder is None else ", from the parts that it finished"),
+                "lets it end"
+                + ("" if folder is None else ", from the parts that it finished"),
                 file=sys.stderr,
             )
     return len(left)
@@ -129,15 +144,24 @@ def _print_run(grid: Grid, run: Run, rows: list[Row]) -> None:
     print(f"{run.title}: {figures}{more}", file=sys.stderr, flush=True)
 
 
-def _print_table(grid: Grid, runs: list[Run], record: Record, folder: Path | None) -> None:
+def _print_table(
+    grid: Grid, runs: list[Run], record: Record, folder: Path | None
+) -> None:
     """Print what is done, and write it."""
     frame = frame_of(grid, runs, record)
     if frame.empty:
         return
     found = tables(grid, frame)
-    parts = [f"{title}\n{printed(grid, table)}".lstrip("\n") for title, table in found.items()]
+    parts = [
+        f"{title}\n{printed(grid, table)}".lstrip("\n")
+        for title, table in found.items()
+    ]
     text = "\n\n".join(
-        [f"{grid.name}: {grid.content['shows']}", *parts, *grid.content.get("notes", ())]
+        [
+            f"{grid.name}: {grid.content['shows']}",
+            *parts,
+            *grid.content.get("notes", ()),
+        ]
     )
     print(text)
     if folder is not None:

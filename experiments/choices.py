@@ -41,20 +41,30 @@ BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 1.0)
 """Ends of the bins of strengths."""
 
 
-def sample_size(*, method: str, seed: int, data: str, table: str, rows: int) -> dict[str, Any]:
+def sample_size(
+    *, method: str, seed: int, data: str, table: str, rows: int
+) -> dict[str, Any]:
     """Learn a network by BDeu with the sample size ``auto`` or a number, or by ``BIC``."""
     train, test = _divided(table, data, rows, seed)
     ess = choose_ess(train, seed=seed).ess if method == "auto" else 0.0
     score: Score = BIC() if method == "BIC" else BDeu(ess or float(method))
-    found = solve(candidate_parent_sets(train, score), solver="ordering", time_limit=SECONDS)
+    found = solve(
+        candidate_parent_sets(train, score), solver="ordering", time_limit=SECONDS
+    )
     return _judged(fit_complete(train, found.parents or ()), test) | {"chosen": ess}
 
 
-def smoothing(*, method: str, seed: int, data: str, table: str, rows: int) -> dict[str, Any]:
+def smoothing(
+    *, method: str, seed: int, data: str, table: str, rows: int
+) -> dict[str, Any]:
     """Estimate the parameters of a network with the pseudo-count ``auto``, or a number."""
     truth, rng = network(table, data), np.random.default_rng(seed)
     train, test = truth.sample(rows, rng), truth.sample(4 * MAX_TEST_ROWS, rng)
-    chosen = choose_smoothing(train, truth.parents, seed=seed).smoothing if method == "auto" else 0
+    chosen = (
+        choose_smoothing(train, truth.parents, seed=seed).smoothing
+        if method == "auto"
+        else 0
+    )
     model = fit_complete(train, truth.parents, smoothing=chosen or float(method))
     return _judged(model, test) | {"chosen": chosen}
 
@@ -81,8 +91,12 @@ def losses(grid: Grid, frame: pd.DataFrame) -> Tables:
 
     Means are over the cases and repetitions that all methods have.
     """
-    wide = frame.pivot_table("log_likelihood", ["case", "seed"], "method", sort=False).dropna()
-    behind = -wide.sub(wide[wide.columns.intersection(grid.content["fixed"])].max(axis=1), axis=0)
+    wide = frame.pivot_table(
+        "log_likelihood", ["case", "seed"], "method", sort=False
+    ).dropna()
+    behind = -wide.sub(
+        wide[wide.columns.intersection(grid.content["fixed"])].max(axis=1), axis=0
+    )
     found = {
         "mean loss": behind.mean(),
         "largest": behind.max(),
@@ -92,7 +106,14 @@ def losses(grid: Grid, frame: pd.DataFrame) -> Tables:
 
 
 def strengths(
-    *, method: str, seed: int, data: str, table: str, rows: int, samples: int, hidden: str = ""
+    *,
+    method: str,
+    seed: int,
+    data: str,
+    table: str,
+    rows: int,
+    samples: int,
+    hidden: str = "",
 ) -> list[dict[str, Any]]:
     """Bootstrap a table drawn from a network; return the counts of each bin of strengths.
 
@@ -116,10 +137,17 @@ def strengths(
     }
     rows_of = []
     for kind, (values, truths) in counted.items():
-        place = np.clip(np.searchsorted(BINS, values, side="right") - 1, 0, len(BINS) - 2)
+        place = np.clip(
+            np.searchsorted(BINS, values, side="right") - 1, 0, len(BINS) - 2
+        )
         for k in np.unique(place):
-            numbers = {"number": int((place == k).sum()), "true": float(truths[place == k].sum())}
-            rows_of.append({"label": f"{kind}, {BINS[k]:g} to {BINS[k + 1]:g}", **numbers})
+            numbers = {
+                "number": int((place == k).sum()),
+                "true": float(truths[place == k].sum()),
+            }
+            rows_of.append(
+                {"label": f"{kind}, {BINS[k]:g} to {BINS[k + 1]:g}", **numbers}
+            )
     return rows_of
 
 

@@ -55,7 +55,12 @@ def augmentation(
     """
     full, incomplete = _drawn(source, hidden, rows, seed, data)
     how = Learning(
-        learner="t-local", score=BDeu(1.0), max_parents=3, starts=10, smoothing=1.0, seed=seed
+        learner="t-local",
+        score=BDeu(1.0),
+        max_parents=3,
+        starts=10,
+        smoothing=1.0,
+        seed=seed,
     )
     if method == GENERATING:
         model = network(source, data)
@@ -72,7 +77,9 @@ def imputers(
     *, method: str, seed: int, data: str, table: str, hidden: str, rows: int = 500
 ) -> dict[str, Any]:
     """Complete the hidden cells of a public set; the rows of a seed are the same for all."""
-    full = public_set(table, data, np.random.default_rng((seed, crc32(table.encode()))), rows)
+    full = public_set(
+        table, data, np.random.default_rng((seed, crc32(table.encode()))), rows
+    )
     rng = np.random.default_rng((seed, crc32(f"{table} {hidden}".encode())))
     incomplete = hide_cells(full, hidden, rng)[0]
     found = impute(incomplete, method, Learning(seed=seed))
@@ -80,7 +87,9 @@ def imputers(
     units: list[Any] = [f"{seed}: {row}" for row in range(full.n_rows)]
     if table in SETS and full.row_index is not None:
         units = full.row_index.tolist()
-    return judged(incomplete, full, found.values, found.probabilities) | {"units": units}
+    return judged(incomplete, full, found.values, found.probabilities) | {
+        "units": units
+    }
 
 
 def judged(
@@ -106,7 +115,9 @@ def judged(
 
 
 @lru_cache(4)
-def _drawn(source: str, hidden: str, rows: int, seed: int, data: str) -> tuple[Dataset, Dataset]:
+def _drawn(
+    source: str, hidden: str, rows: int, seed: int, data: str
+) -> tuple[Dataset, Dataset]:
     """Return a table, and the same with cells hidden."""
     rng = np.random.default_rng(seed)
     drawn = source in BUNDLED and rows
@@ -118,7 +129,9 @@ def _drawn(source: str, hidden: str, rows: int, seed: int, data: str) -> tuple[D
     column, codes = full.names.index(name), full.codes.copy()
     candidates = np.arange(full.n_rows)
     if state:
-        candidates = np.flatnonzero(codes[:, column] == full.states[column].index(state[0]))
+        candidates = np.flatnonzero(
+            codes[:, column] == full.states[column].index(state[0])
+        )
     codes[rng.choice(candidates, int(count), replace=False), column] = -1
     return full, Dataset(codes, full.names, full.states)
 
@@ -129,7 +142,9 @@ def _by_svm(dataset: Dataset) -> NDArray[np.int64]:
 
     target = int(dataset.missing_cells[0, 1])
     others = [v for v in range(dataset.n_variables) if v != target]
-    features = np.hstack([np.eye(dataset.cardinalities[v])[dataset.codes[:, v]] for v in others])
+    features = np.hstack(
+        [np.eye(dataset.cardinalities[v])[dataset.codes[:, v]] for v in others]
+    )
     labels = dataset.codes[:, target].astype(np.int64)
     machine = SVC(kernel="rbf").fit(features[labels >= 0], labels[labels >= 0])
     return np.asarray(machine.predict(features[labels < 0]), np.int64)
@@ -143,32 +158,48 @@ def verdicts(grid: Grid, frame: pd.DataFrame) -> Tables:
     all cases and repetitions that all methods have, with the median ratio of the CPU times to those
     of ``logistic``.
     """
-    wide = frame.pivot_table(["accuracy", "log_loss", "seconds"], ["case", "seed"], "method")
+    wide = frame.pivot_table(
+        ["accuracy", "log_loss", "seconds"], ["case", "seed"], "method"
+    )
     wide = wide.dropna()
     means = wide.mean().unstack(0)
     if "logistic" in means.index:
-        means["by logistic"] = wide["seconds"].div(wide["seconds"]["logistic"], axis=0).median()
+        means["by logistic"] = (
+            wide["seconds"].div(wide["seconds"]["logistic"], axis=0).median()
+        )
     first, rows = frame["method"].iloc[0], []
     for case, known in frame.dropna(subset="losses").groupby("case", sort=False):
-        is_whole = known.groupby("seed")["method"].nunique() == known["method"].nunique()
+        is_whole = (
+            known.groupby("seed")["method"].nunique() == known["method"].nunique()
+        )
         own = known[known["seed"].map(is_whole)]  # repetitions that no method failed in
-        sums = {method: _by_unit(runs) for method, runs in own.groupby("method", sort=False)}
+        sums = {
+            method: _by_unit(runs) for method, runs in own.groupby("method", sort=False)
+        }
         cells = own[own["method"] == first]["cells"].sum()
         others = [method for method in sums if method != first]
         gaps = {method: np.asarray(sums[method] - sums[first]) for method in others}
         if first in sums and gaps:
             best = min(others, key=lambda method: gaps[method].sum())
-            p_values = dict(zip(others, holm([sign_test(gaps[m]) for m in others]), strict=True))
+            p_values = dict(
+                zip(others, holm([sign_test(gaps[m]) for m in others]), strict=True)
+            )
             better = [m for m in others if gaps[m].sum() < 0 and p_values[m] < LEVEL]
-            rows.append([case, best, gaps[best].sum() / cells, ", ".join(map(str, better))])
+            rows.append(
+                [case, best, gaps[best].sum() / cells, ", ".join(map(str, better))]
+            )
     columns = ["case", "best other", "ahead", "significantly better"]
-    return {"means": means, "verdicts": pd.DataFrame(rows, columns=columns).set_index("case")}
+    return {
+        "means": means,
+        "verdicts": pd.DataFrame(rows, columns=columns).set_index("case"),
+    }
 
 
 def _by_unit(runs: pd.DataFrame) -> "pd.Series[float]":
     """Return the losses of each row that was drawn, over all repetitions."""
     parts = [
-        pd.Series(own, units) for own, units in zip(runs["losses"], runs["units"], strict=True)
+        pd.Series(own, units)
+        for own, units in zip(runs["losses"], runs["units"], strict=True)
     ]
     return pd.concat(parts).groupby(level=0).sum()
 

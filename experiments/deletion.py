@@ -92,9 +92,18 @@ def _estimated(
 ) -> BayesianNetwork:
     if "EM" in method:
         if method == "F-MAR + EM":
-            first = fit_deletion(table, truth.parents, method="f-mar", smoothing=smoothing).model
-        start: Any = {"start": first} if method == "F-MAR + EM" else {"starts": int(method[3:])}
-        how: dict[str, Any] = {"smoothing": smoothing, "time_limit": limit, "seed": seed, **start}
+            first = fit_deletion(
+                table, truth.parents, method="f-mar", smoothing=smoothing
+            ).model
+        start: Any = (
+            {"start": first} if method == "F-MAR + EM" else {"starts": int(method[3:])}
+        )
+        how: dict[str, Any] = {
+            "smoothing": smoothing,
+            "time_limit": limit,
+            "seed": seed,
+            **start,
+        }
         return fit_em(table, truth.parents, **how).model
     name: Any = method.lower()
     given = separators if name.startswith("i") else None

@@ -72,19 +72,28 @@ def starts(
         result = solve(problem, time_limit=EXACT_SECONDS, checkpoint=parts.checkpoint)
         return [{"score": result.score, "bound": result.bound, "rank": 1}]
     if kind == "ges":
-        scores = list(equivalence_search(dataset, BIC(), method="ges", phases=int(value)).scores)
+        scores = list(
+            equivalence_search(dataset, BIC(), method="ges", phases=int(value)).scores
+        )
     else:
         kes = partial(_kes_scores, dataset, float(value))
         seeds = range(seed * PARTS, (seed + 1) * PARTS)
-        scores = [s for part in seeds for s in parts(f"seed {part}", partial(kes, part))]
+        scores = [
+            s for part in seeds for s in parts(f"seed {part}", partial(kes, part))
+        ]
     seconds = (process_time() - begun + parts.seconds) / len(scores)
-    return [{"score": s, "rank": k, "seconds": seconds} for k, s in enumerate(sorted(scores), 1)]
+    return [
+        {"score": s, "rank": k, "seconds": seconds}
+        for k, s in enumerate(sorted(scores), 1)
+    ]
 
 
 def _kes_scores(dataset: Dataset, greediness: float, seed: int) -> list[float]:
     """Return the scores of the starts of KES that are one part of a run."""
     options: dict[str, Any] = {"greediness": greediness, "restarts": STARTS // PARTS}
-    return list(equivalence_search(dataset, BIC(), method="kes", seed=seed, **options).scores)
+    return list(
+        equivalence_search(dataset, BIC(), method="kes", seed=seed, **options).scores
+    )
 
 
 def four_cycle(x_y: float, y_z: float) -> NDArray[np.float64]:
@@ -116,7 +125,9 @@ def four_cycle(x_y: float, y_z: float) -> NDArray[np.float64]:
 
 
 @lru_cache(1)
-def _rows(source: str, marginals: tuple[float, float], rows: int, drawn: int, data: str) -> Dataset:
+def _rows(
+    source: str, marginals: tuple[float, float], rows: int, drawn: int, data: str
+) -> Dataset:
     """Draw rows of a network, or of independent copies of a four-cycle."""
     rng = np.random.default_rng(drawn)
     if not any(marginals):
@@ -141,7 +152,11 @@ def scores(grid: Grid, frame: pd.DataFrame) -> Tables:
         score = own["score"]
         row = {"case": case, "method": method, "starts": len(own)}
         row |= {"scores": score.round(6).nunique(), "worst": score.min()}
-        row |= {"median": score.median(), "best": score.max(), "seconds": own["seconds"].mean()}
+        row |= {
+            "median": score.median(),
+            "best": score.max(),
+            "seconds": own["seconds"].mean(),
+        }
         if "ges 1" in known:
             row["above GES"] = (score > known["ges 1"] + REACHED).mean()
         if "exact" in known:

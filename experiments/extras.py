@@ -48,7 +48,11 @@ def without_extras(
     if left_out:
         methods = ", ".join(dict.fromkeys(run.arguments["method"] for run in left_out))
         lines.append(_line(SKLEARN, f"runs of {methods} are left out"))
-    if draws and not PLOT.is_installed and any("figures" in grid.content for grid, _ in plans):
+    if (
+        draws
+        and not PLOT.is_installed
+        and any("figures" in grid.content for grid, _ in plans)
+    ):
         lines.append(_line(PLOT, "figures are not drawn"))
     return left_out, lines
 

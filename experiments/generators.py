@@ -16,7 +16,9 @@ TRUE_FOREST = (-1, 0, 1, 1, 3, 4, 2, 5, 7, 7)
 """Of Logic1: the thesis shows it in a figure only; this one has its effective size, 46."""
 
 
-def random_decision_graph(n: int, rng: np.random.Generator, max_states: int = 5) -> DecisionGraph:
+def random_decision_graph(
+    n: int, rng: np.random.Generator, max_states: int = 5
+) -> DecisionGraph:
     """Return a random graph over one tree of variables with 2 states or more.
 
     Parameters are drawn uniformly from the simplex (Caprile 2001). The paper gives neither the
@@ -26,7 +28,9 @@ def random_decision_graph(n: int, rng: np.random.Generator, max_states: int = 5)
     for v in range(1, n):
         free = [u for u in range(v) if (forest[:v] == u).sum() < MAX_CHILDREN]
         # Late variables first: trees are deep, with few branches.
-        forest[v] = free[-1] if rng.random() < 0.6 else free[int(rng.integers(len(free)))]
+        forest[v] = (
+            free[-1] if rng.random() < 0.6 else free[int(rng.integers(len(free)))]
+        )
     r = rng.integers(2, max_states + 1, n)
     children = [np.flatnonzero(forest == v).tolist() for v in range(n)]
     order, stack = list[int](), [0]
@@ -43,7 +47,9 @@ def random_decision_graph(n: int, rng: np.random.Generator, max_states: int = 5)
             heads[v, child] = rng.permutation(np.arange(edges) % nodes[child])
     first = dict(zip(order, np.cumsum([0, *nodes[order]]).tolist(), strict=False))
     successors = [
-        np.stack([heads[v, child] + first[child] for child in children[v]], axis=1).ravel()
+        np.stack(
+            [heads[v, child] + first[child] for child in children[v]], axis=1
+        ).ravel()
         for v in order
         if children[v]
     ]
@@ -82,13 +88,20 @@ def relation(name: str) -> Relation:
     if name == "Logic2":
         parity = [(*x, sum(x) % 2) for x in product((0, 1), repeat=4)]
         return Relation(range(-1, 4), np.array(parity))
-    pairs = [(*x, int(any(x[i] & x[i + 1] for i in range(6)))) for x in product((0, 1), repeat=7)]
+    pairs = [
+        (*x, int(any(x[i] & x[i + 1] for i in range(6))))
+        for x in product((0, 1), repeat=7)
+    ]
     return Relation(range(-1, 7), np.array(pairs))
 
 
 def drawn(model: Any, size: int, rng: np.random.Generator) -> Dataset:
     """Draw complete rows from a relation or a model."""
-    return model.sample(size, rng) if isinstance(model, Relation) else draw_rows(model, size, rng)
+    return (
+        model.sample(size, rng)
+        if isinstance(model, Relation)
+        else draw_rows(model, size, rng)
+    )
 
 
 def random_graph(name: str, seed: int) -> DecisionGraph:
@@ -101,7 +114,9 @@ def random_naive_bayes(components: int, rng: np.random.Generator) -> NaiveBayes:
     """Return a naive Bayes model of 15 variables with two to five states (THESIS, 5.2.2)."""
     sizes = rng.integers(2, 6, 15)
     parameters = np.vstack([rng.dirichlet(np.ones(r), components).T for r in sizes])
-    return NaiveBayes(_names(15), _states(sizes), rng.dirichlet(np.ones(components)), parameters)
+    return NaiveBayes(
+        _names(15), _states(sizes), rng.dirichlet(np.ones(components)), parameters
+    )
 
 
 def ratio_grid(side: int, ratio: float, seed: int) -> BayesianNetwork:
@@ -130,7 +145,8 @@ def dense_network(n: int, max_parents: int, seed: int) -> BayesianNetwork:
     """Return a random network of binary variables; parameters are uniform on the simplex."""
     rng = np.random.default_rng([seed, n])
     families = tuple(
-        tuple(sorted(rng.choice(v, min(v, max_parents), replace=False).tolist())) for v in range(n)
+        tuple(sorted(rng.choice(v, min(v, max_parents), replace=False).tolist()))
+        for v in range(n)
     )
     tables = tuple(rng.dirichlet(np.ones(2), (2,) * len(family)) for family in families)
     return BayesianNetwork(_names(n), _states([2] * n), families, tables)

@@ -27,7 +27,10 @@ from exactlearn import Dataset, MissingnessGraph, simulate_missingness
 
 
 def hide_cells(
-    dataset: Dataset, spec: str, rng: np.random.Generator, parents: Sequence[Sequence[int]] = ()
+    dataset: Dataset,
+    spec: str,
+    rng: np.random.Generator,
+    parents: Sequence[Sequence[int]] = (),
 ) -> tuple[Dataset, MissingnessGraph]:
     """Hide cells of a table by any of these mechanisms, and return the missingness graph as well.
 
@@ -48,7 +51,9 @@ def hide_cells(
         graph = _random_graph(dataset.names, parts, rng, parents)
         sizes = dict(zip(dataset.names, dataset.cardinalities.tolist(), strict=True))
         tables = {
-            name: rng.beta(float(parts[2]), float(parts[3]), [sizes[cause] for cause in causes])
+            name: rng.beta(
+                float(parts[2]), float(parts[3]), [sizes[cause] for cause in causes]
+            )
             for name, causes in graph.causes.items()
         }
     elif mechanism == "mnar-states":
@@ -95,7 +100,9 @@ def _share_of_one_state(
         enough = np.flatnonzero(room >= size)
         state = int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
     if room[state] < size:
-        raise ValueError(f"{size} cells of state {state}, {room[state]} can be hidden: take fewer")
+        raise ValueError(
+            f"{size} cells of state {state}, {room[state]} can be hidden: take fewer"
+        )
     free = codes == state
     for v in np.flatnonzero(free.any(axis=0)):
         free[rng.choice(np.flatnonzero(free[:, v])), v] = False
@@ -118,7 +125,9 @@ def _random_graph(
     incomplete = _drawn(names, share, kept, rng)
     observed = [name for name in kept or names if name not in incomplete]
     if n_causes > len(observed):
-        raise ValueError(f"{n_causes:g} causes among {len(observed)} variables: take fewer")
+        raise ValueError(
+            f"{n_causes:g} causes among {len(observed)} variables: take fewer"
+        )
     arcs = {(names[u], names[v]) for v, family in enumerate(parents) for u in family}
     causes = {}
     for name in incomplete:
@@ -133,4 +142,6 @@ def _drawn(
 ) -> list[str]:
     """Draw a share of the variables, without some of them, in the order of the table."""
     free = [name for name in names if name not in kept]
-    return [free[k] for k in sorted(rng.choice(len(free), round(share * len(names)), False))]
+    return [
+        free[k] for k in sorted(rng.choice(len(free), round(share * len(names)), False))
+    ]

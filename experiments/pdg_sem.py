@@ -83,12 +83,22 @@ def left_out(
     def held_out(fold: int) -> list[float]:
         """Return the log-likelihoods of the rows of a fold, learned from the others."""
         model = learned(method, rows.part(fold_of_row != fold), seed)
-        logs: NDArray[np.float64] = model.log_likelihood_rows(rows.part(fold_of_row == fold))
+        logs: NDArray[np.float64] = model.log_likelihood_rows(
+            rows.part(fold_of_row == fold)
+        )
         return list(map(float, logs))
 
-    logs = np.concatenate([parts(f"fold {k}", partial(held_out, k)) for k in range(FOLDS)])
+    logs = np.concatenate(
+        [parts(f"fold {k}", partial(held_out, k)) for k in range(FOLDS)]
+    )
     size = parts("size", lambda: int(learned(method, rows, seed).representational_size))
-    return [{"log_likelihood": float(logs.mean()), "deviation": float(logs.std()), "size": size}]
+    return [
+        {
+            "log_likelihood": float(logs.mean()),
+            "deviation": float(logs.std()),
+            "size": size,
+        }
+    ]
 
 
 def dense(*, method: str, seed: int, data: str, share: float) -> dict[str, Any]:
@@ -110,7 +120,9 @@ def random_graph(
     if method == "complete" and not hidden.complete_rows.any():
         return []
     forest = graph.forest if method == "true tree" else "tree"
-    model = graph if method == "generating model" else learned(method, hidden, seed, forest)
+    model = (
+        graph if method == "generating model" else learned(method, hidden, seed, forest)
+    )
     return [_judged(model, tables[TEST_ROWS])]
 
 
@@ -125,7 +137,8 @@ def _random_tables(n: int) -> tuple[Any, dict[int, Dataset]]:
     graph = generators.random_decision_graph(n, np.random.default_rng([0, n]))
     sizes = (250, 500, 1000, 2000, TEST_ROWS)
     return graph, {
-        size: generators.drawn(graph, size, np.random.default_rng([0, n, size])) for size in sizes
+        size: generators.drawn(graph, size, np.random.default_rng([0, n, size]))
+        for size in sizes
     }
 
 
@@ -149,10 +162,17 @@ def tests(grid: Grid, frame: pd.DataFrame) -> Tables:
             ahead, p = paired(means["PDG"], means[method], better, wilcoxon)
             count = [0, 0, 0]
             for _, setting in both.groupby(level=["rows", "share"]):
-                difference, q = paired(setting["PDG"], setting[method], "two-sided", wilcoxon)
+                difference, q = paired(
+                    setting["PDG"], setting[method], "two-sided", wilcoxon
+                )
                 count[int(1 - np.sign(difference)) if q < SIGNIFICANCE else 1] += 1
             row = {"graph": f"rnd{n}", "method": method, "PDG ahead": ahead, "p": p}
             row |= dict(zip(("better", "level", "worse"), count, strict=True))
-            row |= {f"paper {k}": v for k, v in published.get(method, {}).get(str(n), {}).items()}
+            row |= {
+                f"paper {k}": v
+                for k, v in published.get(method, {}).get(str(n), {}).items()
+            }
             found.append(row)
-    return {"tests": pd.DataFrame(found).set_index(["graph", "method"])} if found else {}
+    return (
+        {"tests": pd.DataFrame(found).set_index(["graph", "method"])} if found else {}
+    )

@@ -129,6 +129,8 @@ class Record:
         """Return the runs that are not done, or failed; at last those that were cut short."""
         missing = [{"error": "not done"}]
         left = [
-            run for run in runs if any("error" in row for row in self.done.get(run.key, missing))
+            run
+            for run in runs
+            if any("error" in row for row in self.done.get(run.key, missing))
         ]
         return sorted(left, key=lambda run: self.cut.get(run.key, 0.0))

@@ -33,7 +33,8 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
     done: a mean over the values that cells had is not that of one value.
     """
     unfinished = {
-        (run.pool, run.arguments["seed"], run.arguments["method"]) for run in record.left(runs)
+        (run.pool, run.arguments["seed"], run.arguments["method"])
+        for run in record.left(runs)
     }
 
     def cases_of(run: Run, row: Row) -> list[str]:
@@ -52,7 +53,9 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
             **run.arguments,
             **{key: value for key, value in row.items() if key != "label"},
             "case": case,
-            "method": ", ".join(filter(None, (run.arguments["method"], row.get("label")))),
+            "method": ", ".join(
+                filter(None, (run.arguments["method"], row.get("label")))
+            ),
         }
         for run in ordered
         for row in record.done.get(run.key, ())
@@ -60,8 +63,12 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows)
     if len(frame):
-        cases = list(dict.fromkeys([run.case for run in runs] + [run.pool for run in runs]))
-        frame = frame.sort_values("case", key=lambda own: own.map(cases.index), kind="stable")
+        cases = list(
+            dict.fromkeys([run.case for run in runs] + [run.pool for run in runs])
+        )
+        frame = frame.sort_values(
+            "case", key=lambda own: own.map(cases.index), kind="stable"
+        )
     return frame
 
 
@@ -102,7 +109,11 @@ def summary(grid: Grid, frame: pd.DataFrame) -> pd.DataFrame:
     the first method is ahead, with the p-value of a paired t-test over the repetitions.
     """
     rows = frame.groupby(KEYS, sort=False).size().index
-    columns = [c for c in grid.content["columns"] if c in frame and frame[c].dtype.kind in "fiub"]
+    columns = [
+        c
+        for c in grid.content["columns"]
+        if c in frame and frame[c].dtype.kind in "fiub"
+    ]
     texts = [c for c in grid.content["columns"] if c in frame and c not in columns]
     each = comparable(frame).groupby([*KEYS, "seed"], sort=False)[columns].mean()
     groups = each.groupby(KEYS, sort=False)
@@ -131,13 +142,17 @@ def _published(grid: Grid, index: pd.Index) -> pd.DataFrame:
     rows = []
     for case, method in index:
         values = dict(zip(names, published.get(case, {}).get(method, []), strict=False))
-        rows.append({f"paper {k}": v * log(2) if k in bits else v for k, v in values.items()})
+        rows.append(
+            {f"paper {k}": v * log(2) if k in bits else v for k, v in values.items()}
+        )
     return pd.DataFrame(rows, index, [f"paper {name}" for name in names])
 
 
 def _ahead(each: "pd.Series[float]", case: str, method: str) -> tuple[float, float]:
     """Return the mean by which the first method of a case is ahead, and the p-value."""
-    wide = each[each.index.get_level_values("case") == case].unstack("method", sort=False)
+    wide = each[each.index.get_level_values("case") == case].unstack(
+        "method", sort=False
+    )
     if method not in wide:  # every run failed
         return np.nan, np.nan
     pairs = wide[[wide.columns[0], method]].dropna().to_numpy()
@@ -158,7 +173,10 @@ def paired(
     (2.75, 0.0625)
     """
     differences = np.subtract(ours, theirs)
-    n, mean = len(differences), float(differences.mean()) if len(differences) else np.nan
+    n, mean = (
+        len(differences),
+        float(differences.mean()) if len(differences) else np.nan,
+    )
     if n < LEAST_PAIRS:
         return mean, np.nan
     if not np.ptp(differences):
@@ -170,7 +188,9 @@ def tables(grid: Grid, frame: pd.DataFrame) -> Tables:
     """Return the summary, unless the grid has none, and what the paper's module adds to it."""
     found = {"": summary(grid, frame)} if grid.content.get("summary", True) else {}
     if after := grid.content.get("after"):
-        found |= getattr(import_module(f"experiments.{grid.module}"), after)(grid, frame)
+        found |= getattr(import_module(f"experiments.{grid.module}"), after)(
+            grid, frame
+        )
     return found
 
 
@@ -182,7 +202,9 @@ def printed(grid: Grid, table: pd.DataFrame) -> str:
         texts = [_number(value, places) for value in table[column]]
         if f"{column} ±" in table:
             errors = [_number(value, places) for value in table[f"{column} ±"]]
-            texts = [f"{a} ± {b}" if b else a for a, b in zip(texts, errors, strict=True)]
+            texts = [
+                f"{a} ± {b}" if b else a for a, b in zip(texts, errors, strict=True)
+            ]
         shown[column] = texts
     return pd.DataFrame(shown, table.index).to_string(sparsify=False)
 
@@ -210,7 +232,9 @@ def _number(value: Any, digits: int) -> str:
     return "" if value is None or not isfinite(value) else f"{value:,.{digits}f}"
 
 
-def write(folder: Path, grid: Grid, text: str, found: Tables, frame: pd.DataFrame) -> None:
+def write(
+    folder: Path, grid: Grid, text: str, found: Tables, frame: pd.DataFrame
+) -> None:
     """Write the text, each table as CSV, and the figures, where Matplotlib is installed."""
     (folder / f"{grid.name}.txt").write_text(text, "utf-8")
     for title, table in found.items():
@@ -223,8 +247,12 @@ def write(folder: Path, grid: Grid, text: str, found: Tables, frame: pd.DataFram
         for name, curves in _curves(grid, figure, frame):
             picture = Figure(figsize=(7.0, 4.2), layout="constrained")
             axes = picture.add_subplot()
-            for (method, points), marker in zip(curves.items(), cycle("o^vDP*X"), strict=False):
-                axes.plot(points[figure["x"]], points[figure["y"]], f"{marker}-", label=method)
+            for (method, points), marker in zip(
+                curves.items(), cycle("o^vDP*X"), strict=False
+            ):
+                axes.plot(
+                    points[figure["x"]], points[figure["y"]], f"{marker}-", label=method
+                )
             scales = {
                 "xscale": figure.get("scale", "log"),
                 "yscale": figure.get("yscale", "linear"),
@@ -246,8 +274,15 @@ def _curves(
         return
     by = "curve" if "curve" in frame else "method"
     if grid.content.get("summary", True):
-        frame = comparable(frame).groupby([by, "case"], sort=False)[axes].mean().reset_index()
-    parts: Any = frame.groupby(figure["each"], sort=False) if "each" in figure else [("", frame)]
+        frame = (
+            comparable(frame)
+            .groupby([by, "case"], sort=False)[axes]
+            .mean()
+            .reset_index()
+        )
+    parts: Any = (
+        frame.groupby(figure["each"], sort=False) if "each" in figure else [("", frame)]
+    )
     for value, part in parts:
         curves = {
             str(name): own.dropna(subset=axes).sort_values(axes[0])

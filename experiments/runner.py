@@ -64,12 +64,18 @@ class Run:
     @property
     def title(self) -> str:
         """The case, the repetition's seed and the method."""
-        return f"{self.case}, {self.arguments['seed']}: {self.arguments['method']}".rstrip(": ")
+        return (
+            f"{self.case}, {self.arguments['seed']}: {self.arguments['method']}".rstrip(
+                ": "
+            )
+        )
 
     def do(self, parts: Parts = NOTHING_KEPT) -> list[Row]:
         """Do the run; return its rows, each with the CPU seconds of the whole unless it has own."""
         module, name = self.function.split(".")
-        function: Callable[..., Any] = getattr(import_module(f"experiments.{module}"), name)
+        function: Callable[..., Any] = getattr(
+            import_module(f"experiments.{module}"), name
+        )
         arguments = {**self.arguments, "data": self.data}
         if "parts" in inspect.signature(function).parameters:
             arguments["parts"] = parts
@@ -132,10 +138,17 @@ class Grid:
         full
             Whether to take cases that take long, which ``quick`` leaves out.
         """
-        settings, quick = self.content.get("settings", {}), self.content.get("quick", {})
+        settings, quick = (
+            self.content.get("settings", {}),
+            self.content.get("quick", {}),
+        )
         for seed, case in product(seeds, self.content["cases"]):
-            axes = {k: v for k, v in case.items() if k not in ("methods", "name", "pool")}
-            kept = {k: quick[k] if k in quick and not full else v for k, v in axes.items()}
+            axes = {
+                k: v for k, v in case.items() if k not in ("methods", "name", "pool")
+            }
+            kept = {
+                k: quick[k] if k in quick and not full else v for k, v in axes.items()
+            }
             lists = [v if isinstance(v, list) else [v] for v in kept.values()]
             for values in product(*lists):
                 name = case.get("name") or ", ".join(map(str, values))
@@ -197,7 +210,10 @@ def work(
             keep(run, attempt(run, deadline, record.parts_path(run)))
         return
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        futures = {pool.submit(attempt, run, deadline, record.parts_path(run)): run for run in left}
+        futures = {
+            pool.submit(attempt, run, deadline, record.parts_path(run)): run
+            for run in left
+        }
         try:
             for future in as_completed(futures):
                 keep(futures[future], future.result())
@@ -221,7 +237,8 @@ def _do_first(
     first_repetition = [
         run
         for run in left
-        if (run.case, run.arguments["seed"]) == (left[0].case, left[0].arguments["seed"])
+        if (run.case, run.arguments["seed"])
+        == (left[0].case, left[0].arguments["seed"])
     ]
     last = len(first_repetition) - 1
     from_both_ends = sorted(range(last + 1), key=lambda k: (min(k, last - k), -k))

@@ -51,7 +51,9 @@ def table(name: str, folder: str) -> Dataset:
         return read_dataset(public(folder, "lucas", "lucas0_train.csv"))
     files = ("SPECT.train", "SPECT.test") if name == "SPECT" else (f"{name}.data",)
     parts = [read_dataset(public(folder, "uci", file), header=False) for file in files]
-    return Dataset(np.concatenate([p.codes for p in parts]), parts[0].names, parts[0].states)
+    return Dataset(
+        np.concatenate([p.codes for p in parts]), parts[0].names, parts[0].states
+    )
 
 
 class Source(NamedTuple):
@@ -83,7 +85,9 @@ class Source(NamedTuple):
 
 SETS: dict[str, Source] = {
     "abalone": Source(("abalone.data.gz",), range(1, 9)),
-    "adult": Source(("adult.data.gz", "adult.test.gz"), (0, 2, 4, 10, 11, 12), skipped=(0, 1)),
+    "adult": Source(
+        ("adult.data.gz", "adult.test.gz"), (0, 2, 4, 10, 11, 12), skipped=(0, 1)
+    ),
     "balance-scale": Source(("balance-scale.data",)),
     "breast-cancer-wisconsin": Source(
         ("breast-cancer-wisconsin.data",), range(1, 10), identifier=0
@@ -132,7 +136,9 @@ HALVES = {
 """What methods and their settings are chosen on, and what they are judged on: tables alternate."""
 
 
-def public_set(name: str, folder: str, rng: np.random.Generator, rows: int = ROWS) -> Dataset:
+def public_set(
+    name: str, folder: str, rng: np.random.Generator, rows: int = ROWS
+) -> Dataset:
     """Return some rows of a table of `SETS`, or rows drawn from a network; all if there are fewer.
 
     Numeric columns are cut into bins by the rows that are returned, and constant columns left out.
@@ -193,12 +199,18 @@ def _frame(name: str, folder: str) -> tuple[pd.DataFrame, int]:
     return frame, len(frames[0])
 
 
-def _prepared(frame: pd.DataFrame, numeric: Sequence[int], missing: Sequence[str]) -> Dataset:
+def _prepared(
+    frame: pd.DataFrame, numeric: Sequence[int], missing: Sequence[str]
+) -> Dataset:
     """Return rows as a table, numeric columns cut into bins, without constant columns."""
     frame = frame.loc[:, frame.where(~frame.isin(list(missing))).nunique() > 1]
     rules = {column: "frequency:5" for k in numeric if (column := f"X{k}") in frame}
     # Some networks have a state of the name None.
-    states = {str(k): sorted({*own}) for k, own in frame.items() if (own == "None").any()}
+    states = {
+        str(k): sorted({*own}) for k, own in frame.items() if (own == "None").any()
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)  # the protocol has these bins
-        return Dataset.from_frame(frame, states=states, missing=missing, discretise=rules)
+        return Dataset.from_frame(
+            frame, states=states, missing=missing, discretise=rules
+        )

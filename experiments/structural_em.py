@@ -107,7 +107,9 @@ def _learned(
 ) -> Parents:
     how: dict[str, Any] = {"max_parents": most, "time_limit": LIMIT, "seed": seed}
     if method in ("structural-em", "structural-em-hard"):
-        return _some(structural_em(table, score, hard=method.endswith("hard"), **how).parents)
+        return _some(
+            structural_em(table, score, hard=method.endswith("hard"), **how).parents
+        )
     if method == "t-local":
         return _some(augment(table, score, method="t-local", **how).parents)
     counts: Any = None
@@ -125,8 +127,12 @@ def _learned(
     return _best(table, score, most, counts, seed)
 
 
-def _best(table: Dataset, score: Score, most: int, counts: Any = None, seed: int = 0) -> Parents:
-    problem = candidate_parent_sets(table, score, max_parents=most, counts=counts, time_limit=LIMIT)
+def _best(
+    table: Dataset, score: Score, most: int, counts: Any = None, seed: int = 0
+) -> Parents:
+    problem = candidate_parent_sets(
+        table, score, max_parents=most, counts=counts, time_limit=LIMIT
+    )
     return _some(solve(problem, time_limit=LIMIT, seed=seed).parents)
 
 
@@ -161,7 +167,9 @@ def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:
     """
     kinds, cell = ["rows", "hidden"], ["rows", "hidden", "network"]
     scored = frame["method"] + frame["ess"].map(", ess {:g}".format)
-    frame = comparable(frame.assign(scored=scored), kinds, ["network", "seed"], "scored")
+    frame = comparable(
+        frame.assign(scored=scored), kinds, ["network", "seed"], "scored"
+    )
     each = frame.groupby([*cell, "ess", "method"], sort=False)["log_likelihood"].mean()
     best = each.drop("complete", level="method", errors="ignore").groupby(cell).max()
     behind = best - each
@@ -169,6 +177,11 @@ def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:
     found = {"n": groups.size(), "behind": groups.mean(), "most": groups.max()}
     return {
         "shortfalls": pd.DataFrame(
-            {**found, "close": (behind <= CLOSE).groupby(level=[0, 1, 3, 4], sort=False).sum()}
+            {
+                **found,
+                "close": (behind <= CLOSE)
+                .groupby(level=[0, 1, 3, 4], sort=False)
+                .sum(),
+            }
         )
     }

@@ -68,15 +68,24 @@ def logic(*, method: str, seed: int, data: str, table: str) -> dict[str, Any]:
     """Recover a model with a given or a learned forest (Table 4.3)."""
     rng = np.random.default_rng(seed)
     is_relation = table.startswith("Logic")
-    truth: Any = generators.relation(table) if is_relation else generators.random_graph(table, seed)
-    split = Split(generators.drawn(truth, TRAIN_ROWS, rng), generators.drawn(truth, TEST_ROWS, rng))
+    truth: Any = (
+        generators.relation(table)
+        if is_relation
+        else generators.random_graph(table, seed)
+    )
+    split = Split(
+        generators.drawn(truth, TRAIN_ROWS, rng),
+        generators.drawn(truth, TEST_ROWS, rng),
+    )
     if method == "true model":
         return judged(truth, split)
     if method == "given forest":
         graph = learn_on_forest(split.train, truth.forest).graph
         return judged(smoothed(graph, split.train, seed), split)
     significance = SIGNIFICANCE if method == "with tests" else None
-    graph = learn_direct(split.train, significance=significance, seed=seed).models[0].graph
+    graph = (
+        learn_direct(split.train, significance=significance, seed=seed).models[0].graph
+    )
     return judged(graph, split)
 
 
@@ -100,8 +109,14 @@ def _validated(graph: DecisionGraph, train: Dataset, seed: int) -> NDArray[np.fl
     for k in range(FOLDS):
         rows, held_out = train.part(fold != k), train.part(fold == k)
         for j, smoothing in enumerate(PSEUDO_COUNTS):
-            how: dict[str, Any] = {"smoothing": smoothing, "prior": "uniform", "iterations": 1}
-            totals[j] += refine(graph, rows, **how).model.log_likelihood_rows(held_out).sum()
+            how: dict[str, Any] = {
+                "smoothing": smoothing,
+                "prior": "uniform",
+                "iterations": 1,
+            }
+            totals[j] += (
+                refine(graph, rows, **how).model.log_likelihood_rows(held_out).sum()
+            )
     return totals / train.n_rows
 
 
@@ -110,11 +125,17 @@ def smoothing(*, method: str, seed: int, data: str, table: str) -> list[dict[str
     split = thesis_split(table, data, seed)
     graph = learn_direct(split.train, smoothing=0.0, seed=seed).models[0].graph
     rows = []
-    for alpha, value in zip(PSEUDO_COUNTS, _validated(graph, split.train, seed), strict=True):
-        model = refine(graph, split.train, smoothing=alpha, prior="uniform", iterations=1).model
+    for alpha, value in zip(
+        PSEUDO_COUNTS, _validated(graph, split.train, seed), strict=True
+    ):
+        model = refine(
+            graph, split.train, smoothing=alpha, prior="uniform", iterations=1
+        ).model
         test = float(model.log_likelihood_rows(split.test).mean())
         for curve, height in (("cross-validation", value), ("other rows", test)):
-            rows.append({"pseudo_count": alpha, "log_likelihood": float(height), "curve": curve})
+            rows.append(
+                {"pseudo_count": alpha, "log_likelihood": float(height), "curve": curve}
+            )
     return rows
 
 
@@ -127,9 +148,15 @@ def smoothing_choices(grid: Grid, frame: pd.DataFrame) -> Tables:
 def models(*, method: str, seed: int, data: str, table: str) -> dict[str, Any]:
     """Describe a model that rows are drawn from, and judge it by these (Tables 5.1 to 5.3)."""
     model, split = _known(table, data, seed)
-    arcs = f"{sum(map(len, model.parents))} arcs, " if isinstance(model, BayesianNetwork) else ""
+    arcs = (
+        f"{sum(map(len, model.parents))} arcs, "
+        if isinstance(model, BayesianNetwork)
+        else ""
+    )
     r = split.train.cardinalities
-    what = f"{len(r)} variables, {arcs}{min(r)} to {max(r)} states, mean {np.mean(r):.1f}"
+    what = (
+        f"{len(r)} variables, {arcs}{min(r)} to {max(r)} states, mean {np.mean(r):.1f}"
+    )
     return {"what": what, **judged(model, split)}
 
 
@@ -163,14 +190,21 @@ def _known(name: str, data: str, seed: int) -> tuple[Any, Split]:
         model = generators.random_naive_bayes(int(name.removeprefix("NB")), rng)
     else:
         model = network(name.lower(), data)
-    split = Split(generators.drawn(model, TRAIN_ROWS, rng), generators.drawn(model, TEST_ROWS, rng))
+    split = Split(
+        generators.drawn(model, TRAIN_ROWS, rng),
+        generators.drawn(model, TEST_ROWS, rng),
+    )
     if name.startswith("Logic"):
         model = learn_on_forest(split.train, model.forest).graph
     return model, split
 
 
 def _split(name: str, data: str, seed: int) -> Split:
-    return thesis_split(name, data, seed) if name in THESIS else _known(name, data, seed)[1]
+    return (
+        thesis_split(name, data, seed)
+        if name in THESIS
+        else _known(name, data, seed)[1]
+    )
 
 
 def languages(
@@ -184,7 +218,13 @@ def languages(
         model, split = _known(table, data, seed)
         return [{**judged(model, split), "parameters": model.representational_size}]
     split = _split(table, data, seed)
-    rates = (8.0, 4.0, 2.0, 1.0, log(split.train.n_rows) / 2)  # AIC's is 1, the last one BIC's
+    rates = (
+        8.0,
+        4.0,
+        2.0,
+        1.0,
+        log(split.train.n_rows) / 2,
+    )  # AIC's is 1, the last one BIC's
     weights = [rate / (1 + rate) for rate in rates]
 
     def sequence(size_weights: list[float]) -> list[Row]:
@@ -200,11 +240,21 @@ def languages(
         curves["microseconds"] = 1e6 * curves.pop("query_seconds")
         curves = curves.rename(columns={"effective_size": "size"})
         records = curves.to_dict("records")
-        return [{str(name): value for name, value in record.items()} for record in records]
+        return [
+            {str(name): value for name, value in record.items()} for record in records
+        ]
 
     groups = [[weight] for weight in weights] if method == "BN" else [weights]
-    rows = [row for group in groups for row in parts(f"weights {group}", partial(sequence, group))]
-    different = pd.DataFrame(rows).drop_duplicates(["size", "parameters", "train", "test"]).index
+    rows = [
+        row
+        for group in groups
+        for row in parts(f"weights {group}", partial(sequence, group))
+    ]
+    different = (
+        pd.DataFrame(rows)
+        .drop_duplicates(["size", "parameters", "train", "test"])
+        .index
+    )
     return [rows[k] for k in different]
 
 
@@ -233,13 +283,18 @@ def choices(grid: Grid, frame: pd.DataFrame) -> Tables:
             best, worst = (dominating(curves, rows, sign) for sign in (1, -1))
             found.append([name, rows, best, worst, paper])
     columns = ["case", "rows", "best", "worst", "paper best/worst"]
-    tables["dominance"] = pd.DataFrame(found, columns=columns).set_index(["case", "rows"])
+    tables["dominance"] = pd.DataFrame(found, columns=columns).set_index(
+        ["case", "rows"]
+    )
     slopes = {}
     for (name, method), own in first.groupby(["case", "method"], sort=False):
         known = own.dropna(subset="microseconds")
         if len(known) > 2:
             paper = grid.content.get("slopes", {}).get(name, {}).get(method, np.nan)
-            slopes[name, method] = [np.polyfit(known["size"], known["microseconds"], 1)[0], paper]
+            slopes[name, method] = [
+                np.polyfit(known["size"], known["microseconds"], 1)[0],
+                paper,
+            ]
     if slopes:
         columns = ["slope", "paper slope"]
         tables["times"] = pd.DataFrame.from_dict(slopes, "index", columns=columns)
@@ -257,13 +312,21 @@ def dominating(curves: dict[Any, pd.DataFrame], rows: str, sign: int = 1) -> str
         least = max(one["size"].min(), other["size"].min())
         sizes = {s for s in (*one["size"], *other["size"]) if s >= least}
         gaps = [
-            sign * (one[rows][one["size"] <= s].max() - other[rows][other["size"] <= s].max())
+            sign
+            * (
+                one[rows][one["size"] <= s].max()
+                - other[rows][other["size"] <= s].max()
+            )
             for s in sizes
         ]
         return bool(max(gaps) > 0 and min(gaps) >= 0)
 
     others = {a: [c for b, c in curves.items() if b != a] for a in curves}
-    over = [a for a, own in curves.items() if others[a] and all(is_over(own, o) for o in others[a])]
+    over = [
+        a
+        for a, own in curves.items()
+        if others[a] and all(is_over(own, o) for o in others[a])
+    ]
     return str(over[0]) if over else ""
 
 
@@ -290,11 +353,14 @@ def hybrid(
     """
     split = _split(table, data, seed)
     train = split.train
-    rate = (log(train.n_rows) / 2) ** {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}.get(kind, kind)
+    rate = (log(train.n_rows) / 2) ** {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}.get(
+        kind, kind
+    )
     solver = "dynamic" if train.n_variables <= MAX_EXACT else "ordering"
     score = PenalisedLikelihood(rate / (1 + rate))
     parents = parts(
-        "structure", lambda: learn(train, score=score, solver=solver, seed=seed).network.parents
+        "structure",
+        lambda: learn(train, score=score, solver=solver, seed=seed).network.parents,
     )
     learned = fit_complete(train, parents)
     # Likelihoods of the data learned from are those of the most probable parameters of both.

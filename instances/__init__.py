@@ -66,7 +66,9 @@ def locate(name: str | os.PathLike[str], *suffixes: str) -> Path:
     given = Path(name)
     if given.exists() and not given.is_dir():  # a pipe is no file
         return given
-    fitting = [p for suffix in reversed(suffixes) for p in bundled() if p.suffix == suffix]
+    fitting = [
+        p for suffix in reversed(suffixes) for p in bundled() if p.suffix == suffix
+    ]
     known = {p.stem: p for p in fitting}
     found = {**known, **{p.name: p for p in fitting}}.get(given.name)
     if given.parent == Path() and found is not None:

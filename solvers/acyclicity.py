@@ -42,7 +42,9 @@ class Acyclicity(Conshdlr):
         self.begun = False
         self.gains: list[float] = []
 
-    def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
+    def conslock(
+        self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int
+    ) -> None:
         """Declare to SCIP that raising a candidate may break acyclicity, or more than that."""
         down = nlocksneg if self.master.demands is None else nlocksneg + nlockspos
         for variable in self.master.x:
@@ -65,17 +67,27 @@ class Acyclicity(Conshdlr):
         completely: bool,
     ) -> Reply:
         """Accept a selection without a directed cycle."""
-        return self.master.guarded(lambda: self._judge(solution), {"result": RESULT.INFEASIBLE})
+        return self.master.guarded(
+            lambda: self._judge(solution), {"result": RESULT.INFEASIBLE}
+        )
 
-    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Reply:
+    def consenfolp(
+        self, constraints: Any, nusefulconss: int, solinfeasible: bool
+    ) -> Reply:
         """Cut off the linear program's selection when it has a directed cycle."""
         return self.master.guarded(self._enforce, {"result": RESULT.INFEASIBLE})
 
     def consenfops(
-        self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool
+        self,
+        constraints: Any,
+        nusefulconss: int,
+        solinfeasible: bool,
+        objinfeasible: bool,
     ) -> Reply:
         """Accept the pseudo solution when it has no directed cycle."""
-        return self.master.guarded(lambda: self._judge(None), {"result": RESULT.INFEASIBLE})
+        return self.master.guarded(
+            lambda: self._judge(None), {"result": RESULT.INFEASIBLE}
+        )
 
     def conssepalp(self, constraints: Any, nusefulconss: int) -> Reply:
         """Add the most violated cluster inequalities."""
@@ -86,7 +98,9 @@ class Acyclicity(Conshdlr):
         # a circuit of whole arcs has length 0, so that any is found
         support = self.master.support(np.round(x))
         circuits = short_circuits(support, self.master.component.n_variables, 1)
-        is_out = len(circuits) > 0 or self.master.cut(self.master.selection(x)) is not None
+        is_out = (
+            len(circuits) > 0 or self.master.cut(self.master.selection(x)) is not None
+        )
         return {"result": RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE}
 
     def _enforce(self) -> Reply:
@@ -159,11 +173,18 @@ class Acyclicity(Conshdlr):
         model = self.master.model
         columns = self.master.columns
         row = model.createEmptyRowUnspec(
-            "cut", lhs=inequality.lower, rhs=upper, local=False, modifiable=False, removable=True
+            "cut",
+            lhs=inequality.lower,
+            rhs=upper,
+            local=False,
+            modifiable=False,
+            removable=True,
         )
         model.cacheRowExtensions(row)
         # coefficients are cached until the row is complete
-        terms = zip(inequality.candidates.tolist(), inequality.weights.tolist(), strict=True)
+        terms = zip(
+            inequality.candidates.tolist(), inequality.weights.tolist(), strict=True
+        )
         for c, weight in terms:
             model.addVarToRow(row, columns[c], weight)
         model.flushRowExtensions(row)

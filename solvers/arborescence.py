@@ -35,7 +35,9 @@ def solve_component(
     if selection is None:
         return control.infeasible()
     control.improve(selection)
-    return control.outcome(proven=True, bound=control.score, nodes=component.n_variables)
+    return control.outcome(
+        proven=True, bound=control.score, nodes=component.n_variables
+    )
 
 
 def best_selection(component: Component) -> Selection | None:
@@ -129,12 +131,16 @@ def maximum_arborescence(score: NDArray[np.float64]) -> NDArray[np.int64] | None
     return _expanded(vertices, n)
 
 
-def _contract(vertices: list[_Vertex], circuit: list[int], place: NDArray[np.int64]) -> int:
+def _contract(
+    vertices: list[_Vertex], circuit: list[int], place: NDArray[np.int64]
+) -> int:
     """Contract a circuit of vertices to a new one, and return its number."""
     number = len(vertices)
     inside = np.isin(place, circuit)
     # An arc into the circuit replaces the arc that is taken into the vertex that it enters.
-    values = np.stack([vertices[v].value - vertices[v].value[vertices[v].tail] for v in circuit])
+    values = np.stack(
+        [vertices[v].value - vertices[v].value[vertices[v].tail] for v in circuit]
+    )
     heads = np.stack([vertices[v].head for v in circuit])
     # the best entering arc from each tail
     best = values.argmax(axis=0)

@@ -113,10 +113,14 @@ class Master:
         # constraints on the whole network
         for row in [] if demands is None else demands.rows:
             terms = zip(row.candidates.tolist(), row.weights.tolist(), strict=True)
-            self.model.addCons(quicksum(weight * self.x[c] for c, weight in terms) >= row.lower)
+            self.model.addCons(
+                quicksum(weight * self.x[c] for c, weight in terms) >= row.lower
+            )
         multipliers = options.multipliers
         clusters = (
-            Counted.none(component.n_variables) if multipliers is None else multipliers.counted
+            Counted.none(component.n_variables)
+            if multipliers is None
+            else multipliers.counted
         )
         # acyclicity: cluster inequalities as they are violated
         self.acyclicity = Acyclicity(self, clusters, seed)
@@ -172,7 +176,9 @@ class Master:
                     return callback()
             except BaseException as failure:
                 self.failure = failure
-        if self.model.getStage() != STAGE.INITSOLVE:  # where it may not; callbacks follow
+        if (
+            self.model.getStage() != STAGE.INITSOLVE
+        ):  # where it may not; callbacks follow
             self.model.interruptSolve()
         return otherwise
 
@@ -188,11 +194,15 @@ class Master:
 
         SCIP's linear programs are solved up to its tolerances, so their bounds are not exact.
         """
-        return self.component.relaxation - max(0.0, loss * (1.0 - PRECISION) - FEASIBILITY)
+        return self.component.relaxation - max(
+            0.0, loss * (1.0 - PRECISION) - FEASIBILITY
+        )
 
     def relaxed(self) -> NDArray[np.float64]:
         """Return the values of the candidates in the current LP."""
-        return np.fromiter(map(Variable.getLPSol, self.columns), np.float64, len(self.x))
+        return np.fromiter(
+            map(Variable.getLPSol, self.columns), np.float64, len(self.x)
+        )
 
     @cached_property
     def columns(self) -> list[Variable]:
@@ -211,7 +221,9 @@ class Master:
     def offer(self, selection: Selection) -> bool:
         """Offer a selection to the listener and to SCIP; return whether it is better."""
         if self.cut(selection) is not None:
-            repaired = self.demands.repaired(selection) if self.demands is not None else None
+            repaired = (
+                self.demands.repaired(selection) if self.demands is not None else None
+            )
             if repaired is None:
                 return False
             selection = repaired
@@ -237,7 +249,9 @@ class Master:
         if status in (*PROOFS, *LIMITS):
             bound = np.inf
             if status in PROOFS:
-                bound = control.score + (status != "optimal") * control.options.absolute_gap
+                bound = (
+                    control.score + (status != "optimal") * control.options.absolute_gap
+                )
             return control.outcome(proven=status in PROOFS, bound=bound, nodes=nodes)
         raise SolverError(
             f"SCIP stopped with the status {status!r} on a component of "
@@ -260,7 +274,9 @@ class Master:
     def selection(self, x: NDArray[np.float64]) -> Selection:
         """Return the candidate of the highest value of each variable."""
         first = self.component.first
-        return np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
+        return np.array(
+            [a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64
+        )
 
 
 def solve_component(

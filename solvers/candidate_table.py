@@ -97,7 +97,9 @@ class CandidateTable:
         local = np.append(np.arange(n), -1)
         rows = np.arange(self.problem.n_candidates)
         words = max(1, -(-n // WORD))
-        return bit_sets(self.problem.member_first, self.problem.members, rows, local, words)
+        return bit_sets(
+            self.problem.member_first, self.problem.members, rows, local, words
+        )
 
     def rows(self, variable: int) -> slice:
         """Return where the candidates of a variable stand."""
@@ -152,7 +154,9 @@ class CandidateTable:
         for v, family in enumerate(parents):
             rows = self.rows(v)
             is_same = self.holds(Condition(v, "same", frozenset(family)))
-            selection[v] = rows.start + np.argmax(np.where(is_same, scores[rows], -np.inf))
+            selection[v] = rows.start + np.argmax(
+                np.where(is_same, scores[rows], -np.inf)
+            )
         return selection
 
     def total(self, parents: Parents) -> float:
@@ -247,7 +251,11 @@ def _cheapest(
         if fits.any():
             row = int(np.argmax(np.where(fits, scores, -np.inf)))
             changes.append(
-                (float(table.problem.scores[current[v]] - scores[row]), v, rows.start + row)
+                (
+                    float(table.problem.scores[current[v]] - scores[row]),
+                    v,
+                    rows.start + row,
+                )
             )
     if not changes:
         return None
@@ -289,7 +297,9 @@ def simple_network(problem: Problem) -> Parents | None:
     """Return a network that satisfies all constraints, if one with arcs for ancestors is found."""
     # required ancestors become parents
     overall = problem.overall_constraints
-    direct = {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
+    direct = {
+        (c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)
+    }
     adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
     implied = with_implied_arcs(replace(problem, required=problem.required | direct))
     if implied is None:
@@ -317,7 +327,9 @@ def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Par
     # candidates with all parents earlier in the order
     owner = owners(problem.member_first)
     late = position[problem.members] > position[child[owner]]
-    rows = problem.allowed & (np.bincount(owner[late], minlength=problem.n_candidates) == 0)
+    rows = problem.allowed & (
+        np.bincount(owner[late], minlength=problem.n_candidates) == 0
+    )
     # of these the smallest or largest of each variable
     rank = np.lexsort((preferred * sizes, child))
     rank = rank[rows[rank]]
@@ -360,7 +372,9 @@ class Precedence:
             elif isinstance(c, Independence) and not c.given:
                 self.marginal += product(c.left, c.right)
         self.separate += self.marginal + [(b, a) for a, b in self.marginal]
-        self.forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+        self.forbidden = problem.forbidden.union(
+            *(c.forbidden_arcs for c in problem.constraints)
+        )
         pairs = [*self.forced, *self.separate, *self.adjacent]
         self.variables = sorted({v for pair in pairs for v in pair})
         self.place = {v: k for k, v in enumerate(self.variables)}
@@ -382,7 +396,9 @@ class Precedence:
             )
             # adjacencies with one direction left become arcs
             ruled_out = self.forbidden | implied
-            is_out = [(arc in ruled_out, arc[::-1] in ruled_out) for arc in self.adjacent]
+            is_out = [
+                (arc in ruled_out, arc[::-1] in ruled_out) for arc in self.adjacent
+            ]
             if (True, True) in is_out:
                 return None
             directed = {
@@ -413,7 +429,9 @@ class Precedence:
     def _contradicts(self, before: Relation, against: Relation) -> bool:
         """Return whether the forced relations have a cycle or hold what is ruled out."""
         itself = before | np.eye(len(before), dtype=np.bool_)
-        common = [(itself[:, a] & itself[:, b]).any() for a, b in self._places(self.marginal)]
+        common = [
+            (itself[:, a] & itself[:, b]).any() for a, b in self._places(self.marginal)
+        ]
         return bool(before.diagonal().any() or (against & before).any() or any(common))
 
     def _places(self, pairs: Iterable[Arc]) -> list[Arc]:

@@ -64,7 +64,16 @@ from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.errors import CheckError
 
-from .certificate_checker import Cut, Problem, Unproven, above, digest, placeable, relax, verify
+from .certificate_checker import (
+    Cut,
+    Problem,
+    Unproven,
+    above,
+    digest,
+    placeable,
+    relax,
+    verify,
+)
 
 FORMAT = "exactlearn certificate 1"
 
@@ -134,16 +143,22 @@ class Certificate(Displayed, shown="score bound gap variables leaves clusters"):
         descriptions = []
         for rule, number, child in self.restrictions:
             if rule == "at most":
-                descriptions.append(f"at most {number} parents of {self.variables[child]}")
+                descriptions.append(
+                    f"at most {number} parents of {self.variables[child]}"
+                )
             else:
-                descriptions.append(f"{rule} {self.variables[number]} -> {self.variables[child]}")
+                descriptions.append(
+                    f"{rule} {self.variables[number]} -> {self.variables[child]}"
+                )
         return descriptions
 
     def text(self) -> str:
         """Return the JSON text, one line for each cluster and node."""
         content = asdict(self)
         # keys in order, so that equal certificates are equal texts
-        lines = [f"{_json(key)}: {_json_lines(content[key])}" for key in sorted(content)]
+        lines = [
+            f"{_json(key)}: {_json_lines(content[key])}" for key in sorted(content)
+        ]
         return "{" + ",\n".join(lines) + "}\n"
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -204,8 +219,12 @@ def decimal(number: Fraction) -> str:
     """
     with localcontext() as context:
         # digits enough for the exact quotient
-        context.prec = number.numerator.bit_length() + number.denominator.bit_length() + 1
-        return f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize():f}"
+        context.prec = (
+            number.numerator.bit_length() + number.denominator.bit_length() + 1
+        )
+        return (
+            f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize():f}"
+        )
 
 
 def _json(value: Any) -> str:
@@ -302,10 +321,15 @@ class Writing:
                 nodes.append(["arc", node.parent, node.child])
                 stack += [node.absent, node.present]
             elif isinstance(node, Fix):
-                nodes.append(["fix", self.score(node.limit), self._multipliers(node.pairs)])
+                nodes.append(
+                    ["fix", self.score(node.limit), self._multipliers(node.pairs)]
+                )
                 stack.append(node.remaining)
             else:
-                parts = [[list(members), self.score(part.bound)] for members, part in node.parts]
+                parts = [
+                    [list(members), self.score(part.bound)]
+                    for members, part in node.parts
+                ]
                 nodes.append(["split", *parts])
                 stack += [part for _, part in reversed(node.parts)]
         return nodes
@@ -319,7 +343,9 @@ class Writing:
         return decimal(Fraction(units, self.grid))
 
     def _multipliers(self, pairs: Pairs) -> list[list[int]]:
-        return sorted([self.number.setdefault(c, len(self.number)), m] for c, m in pairs)
+        return sorted(
+            [self.number.setdefault(c, len(self.number)), m] for c, m in pairs
+        )
 
 
 def members_of(bits: int) -> list[int]:

@@ -88,7 +88,9 @@ def bit_set(members: list[int], n: int) -> int:
 
 def score_rows(text: str) -> Iterator[list[str]]:
     """Yield the words of each line of a .jkl file that is neither empty nor a comment."""
-    lines = text.encode().splitlines()  # bytes, which are split at ASCII white space only
+    lines = (
+        text.encode().splitlines()
+    )  # bytes, which are split at ASCII white space only
     decoded = unquote if lines[:1] == [ENCODED] else str
     for line in lines:
         words = line.split()
@@ -101,15 +103,22 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     rows = score_rows(text)
     index = {name: v for v, name in enumerate(names)}
     tables = dict[str, dict[int, Fraction]]()
-    need([str(len(names))] == next(rows), "the scores are of another number of variables")
+    need(
+        [str(len(names))] == next(rows), "the scores are of another number of variables"
+    )
     for _ in names:
         name, count = next(rows)
-        need(name in index and name not in tables, f"scores: {name!r} is unknown or repeated")
+        need(
+            name in index and name not in tables,
+            f"scores: {name!r} is unknown or repeated",
+        )
         table = tables[name] = {}
         # its parent sets, each with a score and the number of parents
         for _ in range(int(count)):
             score, size, *parents = next(rows)
-            mask = bit_set([index[parent] for parent in parents if parent != name], len(names))
+            mask = bit_set(
+                [index[parent] for parent in parents if parent != name], len(names)
+            )
             need(
                 mask not in table and int(size) == len(parents) == mask.bit_count(),
                 f"scores of {name!r}: the parents {parents} are unfit or repeated",
@@ -128,7 +137,9 @@ def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:
             for p, s in table.items()
         )
         listed.append(sorted(fractions))
-    return hashlib.sha256(json.dumps([content, listed], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([content, listed], sort_keys=True).encode()
+    ).hexdigest()
 
 
 # The theorems that nodes use
@@ -163,7 +174,9 @@ def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
     adjusted = Bounds()
     for child, candidates in problem.items():
         near = [cut for cut in cuts if cut[0] >> child & 1]
-        adjusted[child] = [score + reward(parents, near) for score, parents in candidates]
+        adjusted[child] = [
+            score + reward(parents, near) for score, parents in candidates
+        ]
         bound += max(adjusted[child])
     reach = Bounds()
     # a candidate in place of the maximum of its child
@@ -175,7 +188,9 @@ def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
 
 def reward(parents: int, cuts: list[Cut]) -> int:
     """Return the sum of the multipliers of the clusters with fewer parents than their count."""
-    return sum(m for members, count, m in cuts if (members & parents).bit_count() < count)
+    return sum(
+        m for members, count, m in cuts if (members & parents).bit_count() < count
+    )
 
 
 def above(problem: Problem, reach: Bounds, limit: int, unit: int) -> Problem:
@@ -183,14 +198,22 @@ def above(problem: Problem, reach: Bounds, limit: int, unit: int) -> Problem:
     remaining = Problem()
     for child, candidates in problem.items():
         pairs = zip(candidates, reach[child], strict=True)
-        remaining[child] = [candidate for candidate, bound in pairs if bound // unit > limit]
+        remaining[child] = [
+            candidate for candidate, bound in pairs if bound // unit > limit
+        ]
     return remaining
 
 
 def sides(problem: Problem, parent: int, child: int) -> tuple[Problem, Problem]:
     """Return both sides of a branching on an arc: the selections with it, and without it."""
-    present = [(score, parents) for score, parents in problem[child] if parents >> parent & 1]
-    absent = [(score, parents) for score, parents in problem[child] if not parents >> parent & 1]
+    present = [
+        (score, parents) for score, parents in problem[child] if parents >> parent & 1
+    ]
+    absent = [
+        (score, parents)
+        for score, parents in problem[child]
+        if not parents >> parent & 1
+    ]
     return {**problem, child: present}, {**problem, child: absent}
 
 
@@ -253,7 +276,9 @@ class Tree(NamedTuple):
             inside = bit_set(members, self.n)
             tasks.append((group(left, members, inside), self.floor(bound)))
             left = {v: left[v] for v in left if not inside >> v & 1}
-        total = relax(left, [])[0] // self.unit + sum(part_claim for _, part_claim in tasks)
+        total = relax(left, [])[0] // self.unit + sum(
+            part_claim for _, part_claim in tasks
+        )
         need(total <= claim, f"the parts of node {number} exceed its claim")
         return tasks
 
@@ -263,7 +288,10 @@ class Tree(NamedTuple):
             all(type(multiplier) is int and multiplier >= 0 for _, multiplier in pairs),
             f"node {number} is of an unknown kind, or has bad multipliers",
         )
-        cuts = [(*self.clusters[cluster], multiplier * self.grid) for cluster, multiplier in pairs]
+        cuts = [
+            (*self.clusters[cluster], multiplier * self.grid)
+            for cluster, multiplier in pairs
+        ]
         outside = ~sum(1 << v for v in problem)
         need(not any(members & outside for members, _, _ in cuts), f"node {number}")
         return cuts
@@ -278,13 +306,18 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
     n = len(problem)
     unit = content["denominator"]
     clusters = [(bit_set(members, n), count) for count, members in content["clusters"]]
-    counts_fit = all(type(k) is int and 0 < k <= members.bit_count() for members, k in clusters)
+    counts_fit = all(
+        type(k) is int and 0 < k <= members.bit_count() for members, k in clusters
+    )
     need(counts_fit and unit > 0, "a count")
     tree = Tree(n, grid, unit, clusters)
     tasks = [(problem, claim)]
     for number, (kind, *fields) in enumerate(content["tree"]):
         need(tasks, "the tree goes on after its last leaf")
-        need(kind in KINDS, f"node {number} is of an unknown kind, or has bad multipliers")
+        need(
+            kind in KINDS,
+            f"node {number} is of an unknown kind, or has bad multipliers",
+        )
         check_node = getattr(tree, kind)
         tasks += reversed(check_node(number, tasks.pop(), *fields))
     need(not tasks, "the tree ends before its last leaf")
@@ -326,20 +359,31 @@ def check_network(content: dict[str, Any], tables: list[dict[int, Fraction]]) ->
     network = [bit_set(parents, len(tables)) for parents in content["parents"]]
     are_candidates = all(p in table for p, table in zip(network, tables, strict=True))
     need(are_candidates, "a parent set is no candidate")
-    need(placeable({v: [(0, p)] for v, p in enumerate(network)}), "the network has a cycle")
+    need(
+        placeable({v: [(0, p)] for v, p in enumerate(network)}),
+        "the network has a cycle",
+    )
     score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
     total = sum(table[p] for p, table in zip(network, tables, strict=True))
-    need(total == score == bound - gap, "the score is not the network's, or not bound less gap")
+    need(
+        total == score == bound - gap,
+        "the score is not the network's, or not bound less gap",
+    )
 
 
 def verify(certificate: str, scores: str) -> dict[str, Any]:
     """Check texts; raise Unproven, or ValueError where one does not follow its format."""
     try:
         pairs = json.loads(certificate, object_pairs_hook=list)
-        need(" ".join(sorted(key for key, _ in pairs)) == KEYS, f"the keys are not {KEYS}")
+        need(
+            " ".join(sorted(key for key, _ in pairs)) == KEYS,
+            f"the keys are not {KEYS}",
+        )
         return check(dict(pairs), scores)
     except BROKEN as error:
-        raise ValueError(f"the certificate or the scores are damaged: {error!r}") from error
+        raise ValueError(
+            f"the certificate or the scores are damaged: {error!r}"
+        ) from error
 
 
 def read_text(path: str) -> str:

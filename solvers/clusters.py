@@ -112,7 +112,9 @@ class Counted:
         """Return some rows."""
         return Counted(self.clusters[rows], self.counts[rows])
 
-    def violated(self, support: Support, limit: int, threshold: float = MIN_VIOLATION) -> "Counted":
+    def violated(
+        self, support: Support, limit: int, threshold: float = MIN_VIOLATION
+    ) -> "Counted":
         """Return the rows violated more than ``threshold``, at most ``limit``, worst first."""
         violation = violations(support, self.clusters, self.counts)
         rank = np.argsort(-violation, kind="stable")[:limit]
@@ -192,7 +194,10 @@ def disjoint_clusters(
 
 @kernel
 def _users(
-    listed: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64], n: int
+    listed: NDArray[np.int64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the users of each variable begin, shape (n + 2,), and all users.
 

@@ -261,7 +261,13 @@ class Progress:
         return True
 
     def prove(
-        self, k: int, bound: float, nodes: int = 0, *, open_nodes: int = 0, closed: bool = True
+        self,
+        k: int,
+        bound: float,
+        nodes: int = 0,
+        *,
+        open_nodes: int = 0,
+        closed: bool = True,
     ) -> None:
         """Take a valid bound on component ``k``; it never falls below the incumbent's score.
 
@@ -315,7 +321,9 @@ class Progress:
             self.notes.append(text)
 
     def _record(self) -> None:
-        if self._without_incumbent:  # thousands of components have their first selections to come
+        if (
+            self._without_incumbent
+        ):  # thousands of components have their first selections to come
             self.control.look()
         else:
             self.control.record()
@@ -389,7 +397,10 @@ class ComponentControl(SearchControl):
     @property
     def is_proven(self) -> bool:
         """Whether score and bound differ by no more than the absolute gap and the tolerance."""
-        return self.bound <= self.score + self.options.absolute_gap + self._progress.tolerance
+        return (
+            self.bound
+            <= self.score + self.options.absolute_gap + self._progress.tolerance
+        )
 
     @property
     def states(self) -> Checkpoint:

@@ -94,7 +94,9 @@ class Component:
     def members(self) -> NDArray[np.int64]:
         """Parents of all candidates, one after the other, shape (total,)."""
         parts = np.array_split(self.parents, 1 + self.parents.size // SPREAD)
-        bits = [np.nonzero(bits_to_matrix(part, WORD * part.shape[1]))[1] for part in parts]
+        bits = [
+            np.nonzero(bits_to_matrix(part, WORD * part.shape[1]))[1] for part in parts
+        ]
         return np.concatenate(bits).astype(np.int64)
 
     @cached_property
@@ -112,7 +114,9 @@ class Component:
         return fsum(self.scores[selection].tolist())
 
 
-def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tuple[Component, ...]:
+def split(
+    problem: Problem, candidates: NDArray[np.int64] | None = None
+) -> tuple[Component, ...]:
     """Take a problem apart, in the order of each component's smallest variable.
 
     Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`).
@@ -139,7 +143,10 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     starts = np.flatnonzero(np.diff(part[rows], prepend=-1))
     local = np.full(problem.n_variables + 1, -1, np.int64)
     # each part with its own numbers, and rows of the whole problem
-    components = [_component(problem, part_rows, local) for part_rows in np.split(rows, starts)[1:]]
+    components = [
+        _component(problem, part_rows, local)
+        for part_rows in np.split(rows, starts)[1:]
+    ]
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
@@ -177,7 +184,9 @@ def strong_components(
         from scipy.sparse import coo_array  # takes long to import
         from scipy.sparse.csgraph import connected_components
 
-        graph = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)).tocsr()
+        graph = coo_array(
+            (np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)
+        ).tocsr()
         labels = connected_components(graph, directed=True, connection="strong")[1]
         return np.asarray(labels, np.int64)
     # the transitive closure by repeated squaring
@@ -189,7 +198,9 @@ def strong_components(
     return first
 
 
-def _component(problem: Problem, rows: NDArray[np.int64], local: NDArray[np.int64]) -> Component:
+def _component(
+    problem: Problem, rows: NDArray[np.int64], local: NDArray[np.int64]
+) -> Component:
     """Return a part of a problem, of the candidates in these rows.
 
     ``local`` is -1 for every variable, before and after the call.
@@ -229,12 +240,18 @@ def bit_sets(
     owner = owner[bits >= 0]
     bits = bits[bits >= 0]
     masks = np.zeros(len(rows) * words, np.uint64)
-    np.add.at(masks, owner * words + (bits >> 6), np.uint64(1) << (bits & 63).astype(np.uint64))
+    np.add.at(
+        masks,
+        owner * words + (bits >> 6),
+        np.uint64(1) << (bits & 63).astype(np.uint64),
+    )
     return masks.reshape(len(rows), words)
 
 
 @kernel
-def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def undominated(
+    first: NDArray[np.int64], masks: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
     """Return whether each row contains no earlier kept row of its variable, shape (m,)."""
     keep = np.ones(len(masks), np.bool_)
     # Kept rows are listed by their largest member: a row contains those of its own members only.
@@ -264,7 +281,9 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
 
 def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
     """Return bit sets as the rows of a matrix, shape (m, n)."""
-    bytes_ = np.ascontiguousarray(masks).astype("<u8").view(np.uint8).reshape(len(masks), -1)
+    bytes_ = (
+        np.ascontiguousarray(masks).astype("<u8").view(np.uint8).reshape(len(masks), -1)
+    )
     return np.unpackbits(bytes_, axis=1, count=n, bitorder="little").astype(np.bool_)
 
 

@@ -117,11 +117,17 @@ class Demands:
             graph = tuple(tuple(np.flatnonzero(column).tolist()) for column in columns)
             clauses = (c.clause(graph) for c in self.overall)
             rows += [self.table.row(clause) for clause in clauses if clause is not None]
-        return [row for row in rows if row.weights @ x[row.candidates] < row.lower - MIN_VIOLATION]
+        return [
+            row
+            for row in rows
+            if row.weights @ x[row.candidates] < row.lower - MIN_VIOLATION
+        ]
 
     def repaired(self, selection: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return a selection near another one that satisfies all constraints, if one is found."""
-        network = repaired(self.table, self.table.parents(selection), self.clause, REPAIRS)
+        network = repaired(
+            self.table, self.table.parents(selection), self.clause, REPAIRS
+        )
         return None if network is None else self.table.selection(network)
 
 
@@ -170,7 +176,11 @@ def branch_and_cut(
     if incumbent is not None:
         progress.improve(0, table.selection(incumbent))
     parameters = vars(options.pop("parameters", DEFAULTS))
-    kept = {name: value for name, value in options.items() if name in ("absolute_gap", "seed")}
+    kept = {
+        name: value
+        for name, value in options.items()
+        if name in ("absolute_gap", "seed")
+    }
     solver_options = SolverOptions(**parameters, **kept, multipliers=multipliers)
     inner = ComponentControl(progress, 0, solver_options)
     # the integer program
@@ -181,7 +191,10 @@ def branch_and_cut(
 
 
 def near(
-    table: CandidateTable, multipliers: Multipliers, floor: float, network: Parents | None = None
+    table: CandidateTable,
+    multipliers: Multipliers,
+    floor: float,
+    network: Parents | None = None,
 ) -> CandidateTable:
     """Return the candidates that a network which scores more may have, and a network's own."""
     reach = multipliers.reach(table.problem)
@@ -229,7 +242,14 @@ def solve_constrained(
         table = CandidateTable.by_score(implied.relative)
         offset = implied.offset
         relaxed = _relaxed(
-            table.problem, solve, control, offset, solver=solver, gap=gap, start=start, **options
+            table.problem,
+            solve,
+            control,
+            offset,
+            solver=solver,
+            gap=gap,
+            start=start,
+            **options,
         )
         if relaxed.status == "infeasible":
             return _infeasible(problem, solver, control)
@@ -304,7 +324,11 @@ def _first_network(
 
 
 def _relaxed(
-    problem: Problem, solve: Solver, control: SearchControl, offset: float, **options: Any
+    problem: Problem,
+    solve: Solver,
+    control: SearchControl,
+    offset: float,
+    **options: Any,
 ) -> Result:
     """Solve the relative problem without the constraints on the whole network."""
 
@@ -316,16 +340,22 @@ def _relaxed(
     return solve(problem, time_limit=control.remaining, on_event=hear, **options)
 
 
-def _message(control: SearchControl, network: Parents | None, *, is_proven: bool) -> str:
+def _message(
+    control: SearchControl, network: Parents | None, *, is_proven: bool
+) -> str:
     remarks = ["inequalities hold the constraints on the whole network"]
     if not is_proven and control.is_over:
-        remarks.insert(0, "interrupted" if control.is_stopped else "the time limit was reached")
+        remarks.insert(
+            0, "interrupted" if control.is_stopped else "the time limit was reached"
+        )
     if network is None:
         remarks.append("nothing was found yet")
     return "; ".join(remarks)
 
 
-def _infeasible(problem: Problem, solver: str, control: SearchControl, nodes: int = 0) -> Result:
+def _infeasible(
+    problem: Problem, solver: str, control: SearchControl, nodes: int = 0
+) -> Result:
     return infeasible_result(solver, conflict(problem, control), control.seconds, nodes)
 
 
@@ -348,7 +378,8 @@ def conflict(problem: Problem, control: SearchControl = UNLIMITED) -> str:
     # a contradiction that implied arcs show is made small without a search
     if with_implied_arcs(problem) is None:
         requirements = minimal_conflict(
-            requirements, lambda some: with_implied_arcs(problem.constrained_by(some)) is not None
+            requirements,
+            lambda some: with_implied_arcs(problem.constrained_by(some)) is not None,
         )
     # the others are tested by searches, as long as there is time
     in_time = True
@@ -359,7 +390,9 @@ def conflict(problem: Problem, control: SearchControl = UNLIMITED) -> str:
         in_time = in_time and answer is not None
         return answer is not False  # a constraint more does no harm
 
-    message = problem.describe_conflict(minimal_conflict(requirements, may_be_satisfied))
+    message = problem.describe_conflict(
+        minimal_conflict(requirements, may_be_satisfied)
+    )
     return message if in_time else f"{message} (there was no time to name fewer)"
 
 
@@ -372,6 +405,8 @@ def is_satisfiable(problem: Problem, control: SearchControl = UNLIMITED) -> bool
         return True
     if control.is_over:
         return None
-    table = CandidateTable.by_score(replace(implied, scores=np.zeros(implied.n_candidates)))
+    table = CandidateTable.by_score(
+        replace(implied, scores=np.zeros(implied.n_candidates))
+    )
     _, progress = branch_and_cut(Demands(problem, table), None, control.aside())
     return None if not progress.states[0].closed else progress.parents is not None

@@ -100,7 +100,11 @@ class Constraint:
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         present = sorted(a for a in self.forbidden_arcs if a[0] in parents[a[1]])
-        return (Condition(present[0][1], "none", frozenset(present[0][:1])),) if present else None
+        return (
+            (Condition(present[0][1], "none", frozenset(present[0][:1])),)
+            if present
+            else None
+        )
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -161,7 +165,9 @@ class Tiers(Constraint):
         """Refuse a variable in two groups."""
         if len(set(self.variables)) < len(self.variables):
             twice = next(v for v in self.variables if self.variables.count(v) > 1)
-            raise OptionError(f"variable {twice} stands in two tiers; give each variable once")
+            raise OptionError(
+                f"variable {twice} stands in two tiers; give each variable once"
+            )
 
     @property
     def variables(self) -> tuple[int, ...]:
@@ -204,7 +210,11 @@ class MaxParents(Constraint):
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         family = frozenset(parents[self.variable])
-        return None if len(family) <= self.most else (Condition(self.variable, "other", family),)
+        return (
+            None
+            if len(family) <= self.most
+            else (Condition(self.variable, "other", family),)
+        )
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -297,7 +307,9 @@ class Independence(Constraint):
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
-        sides = f"{_listed(self.left, names)} independent of {_listed(self.right, names)}"
+        sides = (
+            f"{_listed(self.left, names)} independent of {_listed(self.right, names)}"
+        )
         return f"{sides} given {_listed(self.given, names)}" if self.given else sides
 
 
@@ -311,7 +323,9 @@ def validate(constraint: Constraint, n_variables: int) -> None:
     """
     named = constraint.variables
     if any(not 0 <= v < n_variables for v in named):
-        raise OptionError(f"{constraint} names a variable that the problem does not have")
+        raise OptionError(
+            f"{constraint} names a variable that the problem does not have"
+        )
     if len(set(named)) < len(named):
         raise OptionError(f"{constraint} needs two different variables")
 
@@ -322,7 +336,8 @@ def _not_all(arcs: Iterable[Arc]) -> Clause:
     for parent, child in arcs:
         required_arcs.setdefault(child, set()).add(parent)
     return tuple(
-        Condition(v, "not all", frozenset(required_arcs[v])) for v in sorted(required_arcs)
+        Condition(v, "not all", frozenset(required_arcs[v]))
+        for v in sorted(required_arcs)
     )
 
 
@@ -351,7 +366,10 @@ def minimal_conflict(
 
 
 def _needed(
-    given: list[T], added: list[T], remaining: list[T], is_feasible: Callable[[Sequence[T]], bool]
+    given: list[T],
+    added: list[T],
+    remaining: list[T],
+    is_feasible: Callable[[Sequence[T]], bool],
 ) -> list[T]:
     """Return a smallest part of the remaining requirements that conflicts with those given.
 
@@ -426,7 +444,11 @@ def _renamed(
 
     results = []
     for constraint in constraints:
-        names = [part.name for part in fields(constraint) if part.name not in ("least", "most")]
+        names = [
+            part.name
+            for part in fields(constraint)
+            if part.name not in ("least", "most")
+        ]
         changes = {name: changed(getattr(constraint, name)) for name in names}
         results.append(replace(constraint, **changes))
     return tuple(results)

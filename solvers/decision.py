@@ -97,17 +97,23 @@ def best_above(
     return Decision(parents, not is_above and all(decided), progress.nodes)
 
 
-def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
+def _first_selection(
+    progress: Progress, k: int, position: NDArray[np.int64], seed: int
+) -> None:
     """Search from a network's order; what is solved at once is proven at once."""
     component = progress.states[k].component
     budget = BUDGET * component.n_candidates // progress.problem.n_candidates
-    selection = heuristic_selection(component, position, budget=budget, perturbations=1, seed=seed)
+    selection = heuristic_selection(
+        component, position, budget=budget, perturbations=1, seed=seed
+    )
     progress.improve(k, selection)
     if is_solved_at_once(component):
         progress.prove(k, progress.states[k].score)
 
 
-def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int) -> bool:
+def _decide(
+    progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int
+) -> bool:
     """Find the best selection of a component, the last one's only if it lifts all above a target.
 
     Return whether that could be done.

@@ -100,7 +100,9 @@ def score_of(scores: NDArray[np.float64], candidate: int) -> float:
 
 
 @in_place_kernel
-def latest_need(lists: Lists, position: NDArray[np.int64], candidate: int, limit: int) -> int:
+def latest_need(
+    lists: Lists, position: NDArray[np.int64], candidate: int, limit: int
+) -> int:
     """Return the last position of all that a candidate needs, or some position behind the limit.
 
     It is -1 if the candidate needs no variable.
@@ -115,7 +117,12 @@ def latest_need(lists: Lists, position: NDArray[np.int64], candidate: int, limit
 
 @in_place_kernel
 def first_before(
-    lists: Lists, position: NDArray[np.int64], begin: int, end: int, place: int, work: Counts
+    lists: Lists,
+    position: NDArray[np.int64],
+    begin: int,
+    end: int,
+    place: int,
+    work: Counts,
 ) -> int:
     """Return the first candidate of a range all whose needs stand before a place, or -1."""
     # needs of consecutive candidates are consecutive
@@ -134,12 +141,17 @@ def first_before(
 
 @in_place_kernel
 def choose_along(
-    lists: Lists, position: NDArray[np.int64], selection: NDArray[np.int64], work: Counts
+    lists: Lists,
+    position: NDArray[np.int64],
+    selection: NDArray[np.int64],
+    work: Counts,
 ) -> None:
     """Choose each variable's best candidate for the positions, in place."""
     first = lists.first
     for v in range(len(selection)):
-        selection[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
+        selection[v] = first_before(
+            lists, position, first[v], first[v + 1], position[v], work
+        )
 
 
 @in_place_kernel

@@ -71,7 +71,9 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
         # raise their multipliers as far as no variable's best changes
         cluster = np.where(disjoint.any(axis=0), disjoint.argmax(axis=0), -1)
         cluster_of = cluster[f.child]
-        inside = np.bincount(owner[cluster[f.members] == cluster_of[owner]], minlength=len(costs))
+        inside = np.bincount(
+            owner[cluster[f.members] == cluster_of[owner]], minlength=len(costs)
+        )
         leaving = np.flatnonzero((cluster_of >= 0) & (inside == 0))
         steps = np.full(len(disjoint), np.inf)
         np.minimum.at(steps, cluster_of[leaving], costs[leaving])
@@ -167,7 +169,9 @@ def _polyak(
     left = np.arange(len(scores))
     begin = first.copy()
     for _ in range(steps):
-        bound = _lagrangian(scores, left, begin, starts, meets, counts, values, adjusted, excess)
+        bound = _lagrangian(
+            scores, left, begin, starts, meets, counts, values, adjusted, excess
+        )
         # keep the best multipliers; drop candidates that no selection above the target has
         if bound < lowest:
             lowest = bound
@@ -232,7 +236,10 @@ def _lagrangian(
 
 @in_place_kernel
 def _drop(
-    adjusted: NDArray[np.float64], slack: float, left: NDArray[np.int64], begin: NDArray[np.int64]
+    adjusted: NDArray[np.float64],
+    slack: float,
+    left: NDArray[np.int64],
+    begin: NDArray[np.int64],
 ) -> None:
     """Drop the candidates so far below the best ones of their children, in place."""
     kept = 0

@@ -48,7 +48,9 @@ def solve_component(
     selection = best_selection(component, control)
     if selection is not None:
         control.improve(selection)
-        return control.outcome(proven=True, bound=control.score, nodes=1 << component.n_variables)
+        return control.outcome(
+            proven=True, bound=control.score, nodes=1 << component.n_variables
+        )
     return control.outcome(proven=False) if control.is_over else control.infeasible()
 
 
@@ -68,7 +70,9 @@ def best_selection(
     value[0] = 0.0
     # the best score of each set of variables, blocks of sets at a time
     for start in range(1, 1 << n, BLOCK):
-        if start > 1 and not control.goes_on():  # the first block is quick, whatever the limit
+        if (
+            start > 1 and not control.goes_on()
+        ):  # the first block is quick, whatever the limit
             return None
         _extend(value, ranks, scores, start, min(start + BLOCK, 1 << n))
     subset = (1 << n) - 1
@@ -106,7 +110,9 @@ def _best_ranks(component: Component) -> NDArray[np.int32]:
     ranks = np.full((n, 1 << (n - 1)), np.diff(component.first).max(), np.int32)
     parents = component.parents[:, 0].astype(np.int64)
     np.minimum.at(ranks, (child, _squeezed(parents, child)), place.astype(np.int32))
-    for bit in range(n - 1):  # each set with the bit takes over from the same set without it
+    for bit in range(
+        n - 1
+    ):  # each set with the bit takes over from the same set without it
         halves = ranks.reshape(n, -1, 2, 1 << bit)
         np.minimum(halves[:, :, 0], halves[:, :, 1], out=halves[:, :, 1])
     return ranks

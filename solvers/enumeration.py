@@ -140,10 +140,18 @@ def enumerate_networks(
     with SearchControl(time_limit, on_event).running() as control:
         # the best network first: it may be all that is asked for
         best = solve(
-            problem, solver=solver, time_limit=control.remaining, on_event=on_event, **options
+            problem,
+            solver=solver,
+            time_limit=control.remaining,
+            on_event=on_event,
+            **options,
         )
         if best.parents is None or best.status != "optimal":
-            first = [] if best.parents is None else [ScoredNetwork(best.parents, best.score)]
+            first = (
+                []
+                if best.parents is None
+                else [ScoredNetwork(best.parents, best.score)]
+            )
             return _answer(control, best, first, best.status, best.bound, 0)
         if is_single:
             status: Status = "optimal" if best.gap == 0.0 else "feasible"
@@ -164,7 +172,9 @@ def enumerate_networks(
             **options,
         )
         # what is proven to be the best so far
-        bound = listing.offset + (listing.bound if progress.states[0].closed else master.bound)
+        bound = listing.offset + (
+            listing.bound if progress.states[0].closed else master.bound
+        )
         networks = listing.ranked
         status = control.status
         if progress.states[0].closed:
@@ -177,7 +187,9 @@ def enumerate_networks(
 
 def _check(k: int | None, factor: float | None, solver: str) -> None:
     if k is None and factor is None:
-        raise OptionError("say how many networks are wanted (k), or within which factor (factor)")
+        raise OptionError(
+            "say how many networks are wanted (k), or within which factor (factor)"
+        )
     if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
         raise OptionError(
             f"the best networks cannot be distinguished from others by {solver!r}, which proves "
@@ -249,7 +261,9 @@ class Listing(Demands):
     @property
     def ranked(self) -> list[ScoredNetwork]:
         """The best ones known, as many as are wanted."""
-        scored = [network for network in self._known.values() if network.score > self.least]
+        scored = [
+            network for network in self._known.values() if network.score > self.least
+        ]
         ranked = sorted(scored, key=lambda network: (-network.score, network.parents))
         return [
             ScoredNetwork(network.parents, self.problem.total(network.parents))
@@ -263,7 +277,9 @@ class Listing(Demands):
             return row
         parents = self.table.parents(selection)
         self._learn(parents)
-        return self.table.row(_other_class(parents) if self.classes else _other_network(parents))
+        return self.table.row(
+            _other_class(parents) if self.classes else _other_network(parents)
+        )
 
     def repaired(self, selection: NDArray[np.int64]) -> None:
         """Return nothing: no network is better than those noted."""
@@ -306,13 +322,19 @@ class Listing(Demands):
                 keep[table.rows(case.variable)] &= ~table.holds(case)
         part = replace(table.problem.select(keep), constraints=self.overall)
         bonus = 1.0 + np.ptp(part.scores) * part.n_variables
-        result = solve(replace(part, scores=part.scores + bonus * np.diff(part.member_first)))
-        return result.parents if result.status == "optimal" and result.parents else parents
+        result = solve(
+            replace(part, scores=part.scores + bonus * np.diff(part.member_first))
+        )
+        return (
+            result.parents if result.status == "optimal" and result.parents else parents
+        )
 
 
 def _other_network(parents: Parents) -> list[Condition | ForbiddenAdjacency]:
     """Return the cases of all networks but one: some variable has other parents."""
-    return [Condition(v, "other", frozenset(family)) for v, family in enumerate(parents)]
+    return [
+        Condition(v, "other", frozenset(family)) for v, family in enumerate(parents)
+    ]
 
 
 def _other_class(parents: Parents) -> list[Condition | ForbiddenAdjacency]:

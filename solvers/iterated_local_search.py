@@ -163,7 +163,13 @@ def iterated_local_search(
     # blocks of work, between which the control is looked at
     search = begin_search(lists, order)
     while not continue_search(
-        lists, search, budget, perturbations, temperature, int(search.counts[WORK]) + BLOCK, rng
+        lists,
+        search,
+        budget,
+        perturbations,
+        temperature,
+        int(search.counts[WORK]) + BLOCK,
+        rng,
     ):
         if not control.goes_on():
             break
@@ -227,7 +233,9 @@ def continue_search(
 
 
 @in_place_kernel
-def climb(lists: Lists, state: State, room: Room, counts: NDArray[np.int64], until: int) -> bool:
+def climb(
+    lists: Lists, state: State, room: Room, counts: NDArray[np.int64], until: int
+) -> bool:
     """Move variables while what waits helps, in place; return whether nothing waits any more.
 
     After so many candidates looked at, the rest is left waiting.
@@ -285,14 +293,18 @@ def perturb(
     for u in ball:
         for arc in range(lists.arc_first[u], lists.arc_first[u + 1]):
             v = lists.arc_child[arc]
-            touched[v] |= (before[u] < before[v]) != (state.position[u] < state.position[v])
+            touched[v] |= (before[u] < before[v]) != (
+                state.position[u] < state.position[v]
+            )
     for v in range(n):
         if touched[v]:
             old = state.selection[v]
             begin = lists.first[v]
             end = lists.first[v + 1]
             place = state.position[v]
-            state.selection[v] = first_before(lists, state.position, begin, end, place, counts)
+            state.selection[v] = first_before(
+                lists, state.position, begin, end, place, counts
+            )
             mark_changed(lists, state, waiting, v, old)
 
 
@@ -312,7 +324,10 @@ def _reverse(
 
 @in_place_kernel
 def _gather(
-    target: NDArray[np.int64], order: NDArray[np.int64], inside: NDArray[np.bool_], to_front: bool
+    target: NDArray[np.int64],
+    order: NDArray[np.int64],
+    inside: NDArray[np.bool_],
+    to_front: bool,
 ) -> None:
     """Write the order with the variables inside moved to the front, or to the back."""
     at = 0
@@ -339,7 +354,11 @@ def _around(
         c = state.selection[ball[at]]
         at += 1
         # its parents, and the children that need it
-        parents = lists.needs[lists.need_first[c] : lists.need_first[c + 1]] if c >= 0 else ball[:0]
+        parents = (
+            lists.needs[lists.need_first[c] : lists.need_first[c + 1]]
+            if c >= 0
+            else ball[:0]
+        )
         children = lists.arc_child[lists.arc_first[u] : lists.arc_first[u + 1]]
         for k in range(len(parents) + len(children)):
             is_parent = k < len(parents)

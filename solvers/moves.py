@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .decoding import BEFORE, BEHIND, MIN_GAIN, ROUNDING, Lists, first_before, latest_need, score_of
+from .decoding import (
+    BEFORE,
+    BEHIND,
+    MIN_GAIN,
+    ROUNDING,
+    Lists,
+    first_before,
+    latest_need,
+    score_of,
+)
 
 
 class State(NamedTuple):
@@ -65,7 +74,9 @@ def room_for(lists: Lists) -> Room:
 
 
 @in_place_kernel
-def insert_best(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> None:
+def insert_best(
+    lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]
+) -> None:
     """Move one variable to its best place if that is better, in place; mark those to look at."""
     selection = state.selection
     here = state.position[v]
@@ -135,7 +146,9 @@ def best_place(
         at = room.place[k]
         won += room.gain[k]
         if candidate >= 0 and latest_need(lists, state.position, candidate, at) >= at:
-            candidate = first_before(lists, state.position, candidate + 1, end, at, work)
+            candidate = first_before(
+                lists, state.position, candidate + 1, end, at, work
+            )
         lost = own_score - score_of(scores, candidate)
         gain = won - lost - ROUNDING * (won + lost)
         if gain > best:
@@ -151,7 +164,9 @@ def best_place(
 
 
 @in_place_kernel
-def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]) -> int:
+def _list_steps(
+    lists: Lists, state: State, room: Room, v: int, work: NDArray[np.int64]
+) -> int:
     """List the better candidates of a variable that shorter moves buy; return how many."""
     end = state.selection[v] if state.selection[v] >= 0 else lists.first[v + 1]
     steps = 0
@@ -168,7 +183,12 @@ def _list_steps(lists: Lists, state: State, room: Room, v: int, work: NDArray[np
 
 @in_place_kernel
 def _list_children(
-    lists: Lists, state: State, room: Room, v: int, farthest: int, work: NDArray[np.int64]
+    lists: Lists,
+    state: State,
+    room: Room,
+    v: int,
+    farthest: int,
+    work: NDArray[np.int64],
 ) -> tuple[int, int, float]:
     """List the children that win, or lose, when a variable passes them.
 
@@ -200,8 +220,12 @@ def _list_children(
         at = position[u]
         c = selection[u]
         if here < at <= farthest and needs_node(lists, c, v):
-            following = first_before(lists, position, c + 1, lists.first[u + 1], at, work)
-            _insert(room, count, at, u, following, score_of(scores, following) - scores[c])
+            following = first_before(
+                lists, position, c + 1, lists.first[u + 1], at, work
+            )
+            _insert(
+                room, count, at, u, following, score_of(scores, following) - scores[c]
+            )
             count += 1
     position[v] = here
     work[0] += arcs[1] - arcs[0]
@@ -235,7 +259,9 @@ def needs_node(lists: Lists, candidate: int, node: int) -> bool:
 
 
 @in_place_kernel
-def _insert(room: Room, count: int, place: int, child: int, candidate: int, gain: float) -> None:
+def _insert(
+    room: Room, count: int, place: int, child: int, candidate: int, gain: float
+) -> None:
     """Insert a child into the room, by increasing place."""
     k = count
     while k > 0 and room.place[k - 1] > place:
@@ -266,7 +292,9 @@ def move(state: State, v: int, place: int) -> None:
 
 
 @in_place_kernel
-def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, old: int) -> None:
+def mark_changed(
+    lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, old: int
+) -> None:
     """Mark those who may win by a variable's change of candidates.
 
     They are those who could serve it by coming earlier, if it lost, and those it needed.
@@ -284,7 +312,9 @@ def mark_changed(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int,
 
 
 @in_place_kernel
-def mark_moved(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, here: int) -> None:
+def mark_moved(
+    lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, here: int
+) -> None:
     """Mark those who may win by a variable's move away from a place."""
     waiting[v] = True
     # to the back it may lose parents that others now offer
@@ -298,7 +328,9 @@ def mark_moved(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int, h
 
 
 @in_place_kernel
-def mark_later_parents(lists: Lists, state: State, waiting: NDArray[np.bool_], v: int) -> None:
+def mark_later_parents(
+    lists: Lists, state: State, waiting: NDArray[np.bool_], v: int
+) -> None:
     """Mark a variable, and those behind it that it may take as parents."""
     waiting[v] = True
     for at in range(lists.source_first[v], lists.source_first[v + 1]):

@@ -89,7 +89,9 @@ class Multipliers:
 
         The problem may be a component; what candidates read is left out of account.
         """
-        return problem.scores + rewards(problem, self.clusters, self.counts, self.values)
+        return problem.scores + rewards(
+            problem, self.clusters, self.counts, self.values
+        )
 
     def bound(self, problem: Candidates) -> float:
         """Return the upper bound on every acyclic selection's score; rounding is allowed for.
@@ -112,10 +114,14 @@ class Multipliers:
             adjusted = np.where(problem.allowed, adjusted, -np.inf)
         return self.reach_of(problem, adjusted)
 
-    def reach_of(self, problem: Candidates, adjusted: NDArray[np.float64]) -> NDArray[np.float64]:
+    def reach_of(
+        self, problem: Candidates, adjusted: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return the bounds of :meth:`reach` from adjusted scores; ``-inf`` bars a candidate."""
         best = np.maximum.reduceat(adjusted, problem.first[:-1])
-        reached: NDArray[np.float64] = self.total_of(best) - (best[problem.child] - adjusted)
+        reached: NDArray[np.float64] = self.total_of(best) - (
+            best[problem.child] - adjusted
+        )
         return reached
 
     def total_of(self, best: NDArray[np.float64]) -> float:
@@ -123,7 +129,9 @@ class Multipliers:
 
         It is the sum of these less the multipliers times their counts.
         """
-        return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), self.slack(best)])
+        return fsum(
+            [*best.tolist(), *(-self.counts * self.values).tolist(), self.slack(best)]
+        )
 
     def slack(self, best: NDArray[np.float64]) -> float:
         """Return the largest error of the sum of best adjusted scores, by rounding.
@@ -183,7 +191,9 @@ def rewards(
         Members, shape (clusters, n), count and multiplier of each cluster.
     """
     used = values > 0.0
-    return SatisfiedClusters.of(problem, clusters[used], counts[used]).rewards(values[used])
+    return SatisfiedClusters.of(problem, clusters[used], counts[used]).rewards(
+        values[used]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +221,11 @@ class SatisfiedClusters:
         f = families_of(problem)
         counts = counts[order]
         of_count = counts == np.arange(int(counts.max(initial=1)) + 1)[:, None]
-        each = np.pad(counts, (0, -len(counts) % BITS), mode="edge") if len(counts) else counts
+        each = (
+            np.pad(counts, (0, -len(counts) % BITS), mode="edge")
+            if len(counts)
+            else counts
+        )
         highest = each.reshape(-1, BITS).max(axis=1)
         inside = _bytes(clusters[order].T)
         # eight clusters at a time

@@ -83,7 +83,9 @@ class _Sweeps:
         # groups of a pattern database: variables tied by multipliers together
         groups = -(-n // options.pattern_group)
         self.sizes = np.diff(np.arange(groups + 1) * n // groups)
-        group = partition(coupling(rows), self.sizes, np.random.default_rng(options.seed))
+        group = partition(
+            coupling(rows), self.sizes, np.random.default_rng(options.seed)
+        )
         position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(component, rows, position)
 
@@ -143,7 +145,9 @@ class _Sweeps:
         """Take it as proven that no selection costs less."""
         self.control.prove(self._score_at(cost) + self.priced.slack, self.nodes)
 
-    def _sweep(self, patterns: Patterns, threshold: float) -> tuple[bool, Selection | None]:
+    def _sweep(
+        self, patterns: Patterns, threshold: float
+    ) -> tuple[bool, Selection | None]:
         """Search all paths below the threshold; return whether that is done, and the cheapest."""
         # a candidate that costs more than the threshold is in no path below it
         useful = self.priced.reduced < threshold
@@ -220,11 +224,15 @@ class _Sweeps:
         while state != search.FREE:
             placed = table.placed[state]
             cost = float(table.cost[state])
-            search.place_at_once(graph, patterns, scratch, placed, cost, float(table.costs[0]))
+            search.place_at_once(
+                graph, patterns, scratch, placed, cost, float(table.costs[0])
+            )
             new = following & ~int(placed)
             for v in range(len(selection)):
                 if new >> v & 1:
                     selection[v] = scratch.best[v]
             state = int(table.before[state])
             following = int(placed)
-        return np.sort(listed[selection])  # the candidates stand in the order of our variables
+        return np.sort(
+            listed[selection]
+        )  # the candidates stand in the order of our variables

@@ -33,7 +33,16 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 
-from .patterns import ONE, OrderGraph, Patterns, charged, estimate, estimate_group, lowest, size_of
+from .patterns import (
+    ONE,
+    OrderGraph,
+    Patterns,
+    charged,
+    estimate,
+    estimate_group,
+    lowest,
+    size_of,
+)
 
 NOTHING = np.uint64(0)
 
@@ -159,7 +168,9 @@ def scratch_for(graph: OrderGraph) -> Scratch:
 
 
 @in_place_kernel
-def expand(graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, work: int) -> int:
+def expand(
+    graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, work: int
+) -> int:
     """Expand up to ``work`` states; return why it stops."""
     n = len(graph.first) - 1
     at = table.at
@@ -183,7 +194,9 @@ def expand(graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table
         # bound it, place what can be placed at once, keep a cheaper path to the complete set
         placed = table.placed[state]
         cost = table.cost[state]
-        placed, cost, coming = place_at_once(graph, patterns, scratch, placed, cost, threshold)
+        placed, cost, coming = place_at_once(
+            graph, patterns, scratch, placed, cost, threshold
+        )
         if placed == everything and cost < min(threshold, table.costs[1]):
             table.costs[1] = cost
             at[LAST] = state
@@ -324,7 +337,9 @@ def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
 
 
 @in_place_kernel
-def fill_slots(slots: NDArray[np.int32], placed: NDArray[np.uint64], count: int) -> None:
+def fill_slots(
+    slots: NDArray[np.int32], placed: NDArray[np.uint64], count: int
+) -> None:
     """Enter the states into an empty hash table."""
     mask = np.uint64(len(slots) - 1)
     for state in range(count):

@@ -119,7 +119,9 @@ class Walk:
         """Search on for a round; return the best selection if there is one."""
         if self.stalled >= STALL_LIMIT:
             self.begin(self.search.rng.permutation(len(self.order)))
-        state = self.search.search(self.order, budget, UNBOUNDED, control, self.temperature)
+        state = self.search.search(
+            self.order, budget, UNBOUNDED, control, self.temperature
+        )
         self.order = state.order
         # a variable without a candidate along the order
         if state.selection.min() < 0:
@@ -147,7 +149,9 @@ def rounds(
         Breaks off a round; its options give budget, seed and threads.
     """
     options = control.options
-    budget = max(options.least_order_budget, options.order_budget * component.n_candidates)
+    budget = max(
+        options.least_order_budget, options.order_budget * component.n_candidates
+    )
     budget = UNBOUNDED if _uses_time(control) else budget
     round_budget = min(ROUND, budget // WALKS)
     seeds = np.random.SeedSequence(options.seed).spawn(WALKS)
@@ -173,8 +177,12 @@ def rounds(
 
 def order_of(component: Component, selection: Selection) -> NDArray[np.int64]:
     """Return an order that an acyclic selection fits."""
-    members = [component.members[slice(*component.member_first[c : c + 2])] for c in selection]
-    return np.array(topological_order([tuple(map(int, parents)) for parents in members]))
+    members = [
+        component.members[slice(*component.member_first[c : c + 2])] for c in selection
+    ]
+    return np.array(
+        topological_order([tuple(map(int, parents)) for parents in members])
+    )
 
 
 def solve_component(
@@ -190,10 +198,14 @@ def solve_component(
     limits = ROOT_LIMITS
     bounds = [component.relaxation]
     if not _uses_time(control):
-        relaxations = max(5, control.options.relaxation_budget // component.n_candidates)
+        relaxations = max(
+            5, control.options.relaxation_budget // component.n_candidates
+        )
         limits = RoundLimits(most_rounds=min(limits.most_rounds, relaxations))
     # the bound is computed beside the walks
-    pool = ThreadPoolExecutor(1)  # Python waits for it at its end: it may still solve a program
+    pool = ThreadPoolExecutor(
+        1
+    )  # Python waits for it at its end: it may still solve a program
     bounding = pool.submit(
         solve_root,
         component,

@@ -93,7 +93,9 @@ class Priced:
 
 def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
-    met = rewards(component, multipliers.clusters, multipliers.counts, multipliers.values)
+    met = rewards(
+        component, multipliers.clusters, multipliers.counts, multipliers.values
+    )
     # losses less multipliers: the least of each variable is the bound's share
     adjusted = component.losses - met
     lowest_adjusted = np.minimum.reduceat(adjusted, component.first[:-1])
@@ -139,7 +141,9 @@ class Numbered:
             members=(multipliers.clusters * bits).sum(axis=1, dtype=np.uint64),
         )
 
-    def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
+    def graph(
+        self, reduced: NDArray[np.float64], keep: NDArray[np.int64]
+    ) -> OrderGraph:
         """Return the arrays for some candidates.
 
         Parameters
@@ -154,7 +158,9 @@ class Numbered:
         parents = self.parents[keep]
         members = self.members
         first = offsets(np.bincount(self.child[keep], minlength=n))
-        inside = ((members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE).astype(np.bool_)
+        inside = ((members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE).astype(
+            np.bool_
+        )
         row_first = offsets(inside.sum(axis=1))
         width = 8 * max(1, -(-int(np.diff(row_first).max(initial=0)) // WORD))
         few = np.zeros((len(keep), width), np.uint8)
@@ -182,7 +188,9 @@ def size_of(bits: np.uint64) -> int:
     """Return the number of members of a bit set; compiled to one machine instruction."""
     x = bits
     x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x & np.uint64(0x3333333333333333)) + (
+        (x >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
@@ -222,7 +230,9 @@ def partition(
     best = np.repeat(np.arange(len(sizes)), sizes)
     strongest = -1.0
     for _ in range(PARTITIONS if len(sizes) > 1 else 0):
-        group = _exchanged(tie, rng.permutation(np.repeat(np.arange(len(sizes)), sizes)))
+        group = _exchanged(
+            tie, rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        )
         strength = float(tie[group[:, None] == group].sum())
         if strength > strongest + 1e-9:
             best = group
@@ -297,8 +307,19 @@ def patterns_of(
     # a thread for each table, as long as the control goes on
     with ThreadPoolExecutor(n_threads(threads)) as pool:
         filled = [
-            pool.submit(_fill, values[a:b], numbered, reduced, keep, int(shift), int(size), aside)
-            for a, b, shift, size in zip(starts[:-1], starts[1:], shifts[:-1], sizes, strict=True)
+            pool.submit(
+                _fill,
+                values[a:b],
+                numbered,
+                reduced,
+                keep,
+                int(shift),
+                int(size),
+                aside,
+            )
+            for a, b, shift, size in zip(
+                starts[:-1], starts[1:], shifts[:-1], sizes, strict=True
+            )
         ]
         try:
             while wait(filled, PATIENCE).not_done and control.goes_on():
@@ -373,7 +394,9 @@ def fill_patterns(
 
 
 @in_place_kernel
-def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float) -> float:
+def charged(
+    graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float
+) -> float:
     """Return the cost of a candidate after some variables, or a lower bound of ``enough``."""
     cost: float = graph.reduced[c]
     for word in range(graph.few.shape[1]):

@@ -22,7 +22,13 @@ from exactlearn._runtime.variable_arguments import ArcsLike, parent_set
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graphs.dag import topological_order
 
-from .constraints import Constraint, MaxParents, constraints_by_index, minimal_conflict, validate
+from .constraints import (
+    Constraint,
+    MaxParents,
+    constraints_by_index,
+    minimal_conflict,
+    validate,
+)
 
 _HOW = "make a problem with Problem.from_candidates(names, tables)"
 
@@ -48,7 +54,9 @@ def _as_tables(value: Any, name: str) -> list[Any]:
     for table in tables:
         if not is_list or not isinstance(table, Mapping):
             expected = "a mapping of parent sets to scores for each variable"
-            raise refusal(name, expected, table, "pass [{(): -2.0, (1,): -1.0}, {(): -3.0}], say")
+            raise refusal(
+                name, expected, table, "pass [{(): -2.0, (1,): -1.0}, {(): -3.0}], say"
+            )
     return tables
 
 
@@ -108,7 +116,9 @@ class Problem(
     names: tuple[str, ...] = ()
     first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    member_first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    member_first: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(1, np.int64)
+    )
     members: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
@@ -145,7 +155,9 @@ class Problem(
         >>> problem.child.tolist()
         [0, 0, 1]
         """
-        return np.repeat(np.arange(self.n_variables, dtype=np.int32), np.diff(self.first))
+        return np.repeat(
+            np.arange(self.n_variables, dtype=np.int32), np.diff(self.first)
+        )
 
     def parent_set(self, candidate: int) -> tuple[int, ...]:
         """Return the parents of one candidate, in increasing order.
@@ -157,7 +169,9 @@ class Problem(
         (1,)
         """
         return tuple(
-            self.members[self.member_first[candidate] : self.member_first[candidate + 1]].tolist()
+            self.members[
+                self.member_first[candidate] : self.member_first[candidate + 1]
+            ].tolist()
         )
 
     def candidates(self, variable: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -201,7 +215,9 @@ class Problem(
         # the largest numbers of parents
         for c in self.constraints:
             if isinstance(c, MaxParents):
-                allowed &= (self.child != c.variable) | (np.diff(self.member_first) <= c.most)
+                allowed &= (self.child != c.variable) | (
+                    np.diff(self.member_first) <= c.most
+                )
         return allowed
 
     @cached_property
@@ -308,7 +324,11 @@ class Problem(
         """
         missing = [a for a in sorted(self.required) if a[0] not in parents[a[1]]]
         present = [a for a in sorted(self.forbidden) if a[0] in parents[a[1]]]
-        broken = [c.describe(self.names) for c in self.constraints if c.clause(parents) is not None]
+        broken = [
+            c.describe(self.names)
+            for c in self.constraints
+            if c.clause(parents) is not None
+        ]
         return [
             *(f"required {self.names[p]} -> {self.names[c]}" for p, c in missing),
             *(f"forbidden {self.names[p]} -> {self.names[c]}" for p, c in present),
@@ -335,7 +355,9 @@ class Problem(
 
     @classmethod
     @checked_arguments(
-        candidates=_as_tables, constraints=named(constraints_by_index), names=_as_name_list
+        candidates=_as_tables,
+        constraints=named(constraints_by_index),
+        names=_as_name_list,
     )
     def from_candidates(
         cls,
@@ -361,7 +383,9 @@ class Problem(
         for name, table in zip(names, candidates, strict=False):
             sets = [_sorted_parents(parents, names) for parents in table]
             if len(set(sets)) < len(sets):
-                raise OptionError(f"variable {name!r} has a parent set twice; keep one of the two")
+                raise OptionError(
+                    f"variable {name!r} has a parent set twice; keep one of the two"
+                )
             families += sets
             scores += table.values()
         return cls(
@@ -411,7 +435,9 @@ class Problem(
         owner = owners(self.member_first)
         while not placed.all():
             # candidates with all their parents placed
-            inside = np.bincount(owner, weights=placed[self.members], minlength=self.n_candidates)
+            inside = np.bincount(
+                owner, weights=placed[self.members], minlength=self.n_candidates
+            )
             ready = allowed & (inside == sizes)
             new = placed.copy()
             new[self.child[ready]] = True
@@ -532,7 +558,9 @@ class Problem(
             and self.member_first[-1] == len(self.members)
         )
         if not shapes_fit:
-            raise OptionError(f"the candidate arrays of the problem do not fit each other; {_HOW}")
+            raise OptionError(
+                f"the candidate arrays of the problem do not fit each other; {_HOW}"
+            )
         self._validate_scores()
         self._validate_arcs()
         for constraint in self.constraints:
@@ -567,7 +595,9 @@ class Problem(
             raise OptionError(f"variable {name!r} has itself as a parent")
         for parent, child in self.required | self.forbidden:
             if not (0 <= parent < n and 0 <= child < n) or parent == child:
-                raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")
+                raise OptionError(
+                    f"the constraint on arc {parent} -> {child} names no arc"
+                )
 
 
 def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

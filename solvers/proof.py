@@ -138,7 +138,9 @@ class Piece:
         of_child = slice(self.problem.first[i], self.problem.first[i + 1])
         # candidates of the child on this side of the branching
         side = held.copy()
-        side[of_child] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
+        side[of_child] &= np.array(
+            [p >> parent & 1 == there for _, p in self.lists[child]]
+        )
         if not side[of_child].any():
             return None
         relaxation = self.planes.relaxation
@@ -160,7 +162,9 @@ class Piece:
         order = order[distance.ravel()[order] < 0.5 - UNDECIDED]
         parents, children = np.unravel_index(order, arcs.shape)
         variables = self.variables
-        return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
+        return [
+            (variables[p], variables[c]) for p, c in zip(parents, children, strict=True)
+        ]
 
     def held(self, lists: Problem) -> NDArray[np.bool_]:
         """Return whether each candidate is in the lists, shape (m,)."""
@@ -182,7 +186,11 @@ class Piece:
     def _counted(self, clusters: Sequence[Cluster]) -> Counted:
         """Return the clusters that lie inside of the piece."""
         # each cluster once
-        within = [cluster for cluster in dict.fromkeys(clusters) if not cluster[0] & ~self.inside]
+        within = [
+            cluster
+            for cluster in dict.fromkeys(clusters)
+            if not cluster[0] & ~self.inside
+        ]
         rows = np.zeros((len(within), len(self.variables)), np.bool_)
         for row, (bits, _) in zip(rows, within, strict=True):
             row[:] = [bits >> v & 1 for v in self.variables]
@@ -300,7 +308,9 @@ class Proof:
             outside = {v: outside[v] for v in outside if not inside >> v & 1}
         return Split(proven, relax(outside, [])[0] // DENOMINATOR)
 
-    def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
+    def _part(
+        self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]
+    ) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
@@ -313,7 +323,11 @@ class Proof:
         # candidates of nothing better leave; if those are many, begin again
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= SHRUNK * _size(problem):
-            return Fix(score - 1, pairs, self.prove(near, slack, [cluster for cluster, _ in pairs]))
+            return Fix(
+                score - 1,
+                pairs,
+                self.prove(near, slack, [cluster for cluster, _ in pairs]),
+            )
         return Tree(self, piece, score, score + slack).grow(first)
 
     def aim(self, score: int, slack: int) -> float:
@@ -362,7 +376,9 @@ class Tree:
         # what is left open is a leaf with the bound it has
         for _, _, node in self._heap:
             is_over = self.proof.control.is_over
-            node.put(node.inherited if is_over else self._leaf(node.problem, node.pairs))
+            node.put(
+                node.inherited if is_over else self._leaf(node.problem, node.pairs)
+            )
         return roots[-1]
 
     def _push(self, bound: float, node: Open) -> None:
@@ -400,7 +416,9 @@ class Tree:
             node = replace(node, inherited=done)
 
         # what is left is branched on an arc
-        branching = self._branching(node.problem, relaxed) if placeable(node.problem) else None
+        branching = (
+            self._branching(node.problem, relaxed) if placeable(node.problem) else None
+        )
         if branching is None:
             node.put(self._leaf(node.problem, pairs))
         else:
@@ -413,7 +431,9 @@ class Tree:
         arc = Arc(parent, child, PENDING, PENDING)
         node.put(arc)
         problems = sides(node.problem, parent, child)
-        for name, side, problem in zip(("present", "absent"), branching, problems, strict=True):
+        for name, side, problem in zip(
+            ("present", "absent"), branching, problems, strict=True
+        ):
             put = partial(setattr, arc, name)
             self._push(side.bound, Open(problem, side.pairs, put, node.inherited))
 
@@ -429,18 +449,24 @@ class Tree:
         for arc in self.piece.undecided(relaxed.x):
             branching = self._try(held, *arc, 1), self._try(held, *arc, 0)
             # the product of what both sides close of the gap
-            closed = (min(relaxed.objective - side.bound, whole) / whole for side in branching)
+            closed = (
+                min(relaxed.objective - side.bound, whole) / whole for side in branching
+            )
             product = prod(max(part, MIN_SIDE) for part in closed)
             if product > gain:
                 best = branching
                 gain = product
         return best
 
-    def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
+    def _try(
+        self, held: NDArray[np.bool_], parent: int, child: int, there: int
+    ) -> "Side":
         relaxed = self.piece.quick_relaxation(held, parent, child, there)
         if relaxed is None:
             return Side(parent, child, -np.inf, ())
-        return Side(parent, child, relaxed.objective, self.piece.pairs(relaxed.multipliers))
+        return Side(
+            parent, child, relaxed.objective, self.piece.pairs(relaxed.multipliers)
+        )
 
 
 class Side(NamedTuple):
@@ -466,7 +492,9 @@ def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
         inside = [position[u] for u in parents if u in position]
         tails += inside
         heads += [position[v]] * len(inside)
-    labels = strong_components(np.array(tails, np.int64), np.array(heads, np.int64), len(problem))
+    labels = strong_components(
+        np.array(tails, np.int64), np.array(heads, np.int64), len(problem)
+    )
     groups: dict[int, list[int]] = {}
     for v, label in zip(problem, labels.tolist(), strict=True):
         groups.setdefault(label, []).append(v)

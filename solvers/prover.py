@@ -98,7 +98,9 @@ def certify(
     exact_problem = ExactProblem()
     for v, table in enumerate(tables):
         if network[v] not in table:
-            raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
+            raise CheckError(
+                f"the parents of {problem.names[v]!r} are none of its candidates"
+            )
         family_scores.append(int(table[network[v]] * grid))
         exact_problem[v] = [(int(s * grid) * DENOMINATOR, p) for p, s in table.items()]
 
@@ -129,12 +131,16 @@ def certify(
 def _restrictions(problem: Problem) -> list[Restriction]:
     """Return the constraints as a certificate holds them."""
     if problem.overall_constraints:
-        listed = ", ".join(c.describe(problem.names) for c in problem.overall_constraints)
+        listed = ", ".join(
+            c.describe(problem.names) for c in problem.overall_constraints
+        )
         raise OptionError(
             f"no certificate can be written under constraints on whole networks ({listed}): it "
             "covers required and forbidden arcs, and what follows for single parent sets"
         )
-    forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+    forbidden = problem.forbidden.union(
+        *(c.forbidden_arcs for c in problem.constraints)
+    )
     limits = [c for c in problem.constraints if isinstance(c, MaxParents)]
     return [
         *(("required", parent, child) for parent, child in sorted(problem.required)),
@@ -148,7 +154,9 @@ def _decimals(problem: Problem) -> list[dict[int, Fraction]]:
     tables = []
     for v in range(problem.n_variables):
         candidates = problem.candidates(v)
-        tables.append({bits_of(parents): Fraction(repr(score)) for parents, score in candidates})
+        tables.append(
+            {bits_of(parents): Fraction(repr(score)) for parents, score in candidates}
+        )
     return tables
 
 

@@ -64,7 +64,9 @@ class LinearProgram:
             self._highs.setOptionValue(option, value)
         self._highs.changeObjectiveSense(self._engine.ObjSense.kMaximize)
 
-    def add_columns(self, costs: NDArray[np.float64], starts: Starts, rows: Starts) -> None:
+    def add_columns(
+        self, costs: NDArray[np.float64], starts: Starts, rows: Starts
+    ) -> None:
         """Add columns with a one in each of their rows.
 
         Parameters
@@ -75,7 +77,9 @@ class LinearProgram:
             Rows of the columns, shapes (k + 1,) and (total,).
         """
         k = len(costs)
-        self._highs.addCols(k, costs, np.zeros(k), np.full(k, np.inf), *_ones(starts, rows))
+        self._highs.addCols(
+            k, costs, np.zeros(k), np.full(k, np.inf), *_ones(starts, rows)
+        )
 
     def add_rows(
         self,
@@ -91,7 +95,9 @@ class LinearProgram:
         """Delete rows, given in increasing order."""
         self._highs.deleteRows(len(rows), rows.astype(np.int32))
 
-    def bound_columns(self, columns: NDArray[np.int64], upper: NDArray[np.float64]) -> None:
+    def bound_columns(
+        self, columns: NDArray[np.int64], upper: NDArray[np.float64]
+    ) -> None:
         """Change the upper bounds of columns."""
         k = len(columns)
         self._highs.changeColsBounds(k, columns.astype(np.int32), np.zeros(k), upper)
@@ -110,7 +116,9 @@ class LinearProgram:
         """
         highs = self._highs
         status = self._engine.HighsModelStatus
-        highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX)
+        highs.setOptionValue(
+            "simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX
+        )
         if self._ended_early(control):
             return None
         if highs.getModelStatus() != status.kOptimal:
@@ -120,7 +128,9 @@ class LinearProgram:
         outcome = highs.getModelStatus()
         if outcome != status.kOptimal:
             message = highs.modelStatusToString(outcome)
-            raise SolverError(f"the linear relaxation was not solved; its solver says {message!r}")
+            raise SolverError(
+                f"the linear relaxation was not solved; its solver says {message!r}"
+            )
         solution = highs.getSolution()
         values = np.array(solution.col_value)
         duals = np.array(solution.row_dual)
@@ -162,7 +172,12 @@ def _ones(
     starts: Starts, items: NDArray[np.int64]
 ) -> tuple[int, NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
     """Return a matrix of ones as HiGHS takes it: its size, starts, indices and values."""
-    return len(items), starts[:-1].astype(np.int32), items.astype(np.int32), np.ones(len(items))
+    return (
+        len(items),
+        starts[:-1].astype(np.int32),
+        items.astype(np.int32),
+        np.ones(len(items)),
+    )
 
 
 BEGINNING = 4
@@ -231,14 +246,18 @@ class Relaxation:
         n = self.families.n_variables
         m = len(self.families.scores)
         self.pool = Counted.none(n)
-        self._satisfied = SatisfiedClusters.of(self.families, self.pool.clusters, self.pool.counts)
+        self._satisfied = SatisfiedClusters.of(
+            self.families, self.pool.clusters, self.pool.counts
+        )
         self.allowed = np.ones(m, np.bool_)
         self._forms = np.zeros(0, np.bool_)
         self._candidates = np.zeros(0, np.int64)
         self._is_column = np.zeros(m, np.bool_)
         self._grown = False
         self._lp = LinearProgram()
-        self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), np.zeros(0, np.int64))
+        self._lp.add_rows(
+            np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), np.zeros(0, np.int64)
+        )
         self._add_artificial()
         # columns to begin with: the best, those without parents, the given ones
         best = best_candidates(self.families.first, self.families.scores, BEGINNING)
@@ -279,7 +298,9 @@ class Relaxation:
         changed = (allowed != self.allowed)[self._candidates]
         self.allowed = allowed.copy()
         upper = np.where(allowed[self._candidates[changed]], np.inf, 0.0)
-        self._lp.bound_columns(self.families.n_variables + np.flatnonzero(changed), upper)
+        self._lp.bound_columns(
+            self.families.n_variables + np.flatnonzero(changed), upper
+        )
 
     def solve(self, control: SearchControl = UNLIMITED) -> Relaxed | None:
         """Solve the linear program, with further columns until no allowed candidate improves it.
@@ -319,14 +340,18 @@ class Relaxation:
         # a row of the form True is the other one less the variables' equations
         shift = pool.clusters[forms].T.astype(np.float64) @ cluster_duals[forms]
         feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
-        return Relaxed(objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible)
+        return Relaxed(
+            objective, np.inf, x, x, multipliers, duals[:n] + shift, feasible
+        )
 
     def _add_artificial(self) -> None:
         f = self.families
         n = self.families.n_variables
         lowest = np.minimum.reduceat(f.scores, f.first[:-1])
         spread = float((np.maximum.reduceat(f.scores, f.first[:-1]) - lowest).sum())
-        self._lp.add_columns(lowest - 10.0 * (1.0 + spread), np.arange(n + 1), np.arange(n))
+        self._lp.add_columns(
+            lowest - 10.0 * (1.0 + spread), np.arange(n + 1), np.arange(n)
+        )
 
     def _enter(self, candidates: NDArray[np.int64]) -> None:
         """Make candidates columns."""
@@ -335,7 +360,9 @@ class Relaxation:
         few = self._satisfied.columns_of(candidates)
         uses, _ = cluster_rows(inside, few, self._forms)
         is_child = f.child[candidates][:, None] == np.arange(f.n_variables)
-        self._lp.add_columns(f.scores[candidates], *_listed(np.hstack([is_child, uses.T])))
+        self._lp.add_columns(
+            f.scores[candidates], *_listed(np.hstack([is_child, uses.T]))
+        )
         self._candidates = np.concatenate([self._candidates, candidates])
         self._is_column[candidates] = True
         self._grown = True
@@ -348,7 +375,9 @@ def _listed(entries: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def cluster_rows(
-    inside: NDArray[np.bool_], few: NDArray[np.bool_], forms: NDArray[np.bool_] | None = None
+    inside: NDArray[np.bool_],
+    few: NDArray[np.bool_],
+    forms: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the candidates in the rows of clusters, and the rows' forms; the shorter by default.
 

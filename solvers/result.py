@@ -21,7 +21,9 @@ Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Result(Structured, Displayed, shown="status score bound gap solver seconds nodes"):
+class Result(
+    Structured, Displayed, shown="status score bound gap solver seconds nodes"
+):
     """A selection of parent sets with its proof state.
 
     Parameters
@@ -89,7 +91,9 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     @property
     def is_certified(self) -> bool:
         """Whether there is a certificate that leaves no gap above `gap_limit`."""
-        return self.certificate is not None and self.certificate.is_within(self.gap_limit)
+        return self.certificate is not None and self.certificate.is_within(
+            self.gap_limit
+        )
 
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.
@@ -103,14 +107,18 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         """
         if self.status == "infeasible":
             if problem.is_feasible and not problem.overall_constraints:
-                raise CheckError("'infeasible' was claimed, but an acyclic selection exists")
+                raise CheckError(
+                    "'infeasible' was claimed, but an acyclic selection exists"
+                )
             return
         if self.parents is None:
             if self.status == "optimal":
                 raise CheckError("'optimal' was claimed without a selection")
             return
         if len(self.parents) != problem.n_variables:
-            raise CheckError(f"{len(self.parents)} parent sets for {problem.n_variables} variables")
+            raise CheckError(
+                f"{len(self.parents)} parent sets for {problem.n_variables} variables"
+            )
         # score, acyclicity, constraints, bound: in that order
         self._check_score(problem)
         _check_acyclic(problem, self.parents)
@@ -124,7 +132,9 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
         best = problem.family_scores(self.parents)
         for i in np.flatnonzero(best == -inf):
             listed = ", ".join(problem.names[p] for p in self.parents[i]) or "nothing"
-            raise CheckError(f"{{{listed}}} is no admissible parent set of {problem.names[i]!r}")
+            raise CheckError(
+                f"{{{listed}}} is no admissible parent set of {problem.names[i]!r}"
+            )
         total = fsum(best.tolist())
         if abs(total - self.score) > TOLERANCE + rounding(*best.tolist()):
             raise CheckError(f"the score is {total!r}, not {self.score!r}")
@@ -132,15 +142,22 @@ class Result(Structured, Displayed, shown="status score bound gap solver seconds
     def _check_bound(self) -> None:
         slack = TOLERANCE + rounding(self.score, self.bound)
         if self.score > self.bound + slack:
-            raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
-        if self.status == "optimal" and self.bound - self.score > self.gap_limit + slack:
+            raise CheckError(
+                f"the score {self.score!r} exceeds its bound {self.bound!r}"
+            )
+        if (
+            self.status == "optimal"
+            and self.bound - self.score > self.gap_limit + slack
+        ):
             raise CheckError(
                 f"'optimal' was claimed, but the score {self.score!r} is further below its bound "
                 f"{self.bound!r} than the gap of {self.gap_limit:g} nats that was asked for"
             )
 
 
-def infeasible_result(solver: str, message: str, seconds: float = 0.0, nodes: int = 0) -> Result:
+def infeasible_result(
+    solver: str, message: str, seconds: float = 0.0, nodes: int = 0
+) -> Result:
     """Return the result that no selection exists, for the reason that the message names."""
     return Result(
         parents=None,

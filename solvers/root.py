@@ -32,7 +32,9 @@ from .separation import separate, tails_off
 LONG = 1.0
 """Seconds of work whose result is kept, where a search keeps its state."""
 
-WENT_ON = "it went on where an earlier search had stopped, whose time does not count here"
+WENT_ON = (
+    "it went on where an earlier search had stopped, whose time does not count here"
+)
 
 
 OnBound = Callable[[float, Multipliers], None]
@@ -102,7 +104,11 @@ class Root:
 
 
 def solve_root(
-    component: Candidates, incumbent: float = -np.inf, *, enough: float = -np.inf, **options: Any
+    component: Candidates,
+    incumbent: float = -np.inf,
+    *,
+    enough: float = -np.inf,
+    **options: Any,
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
@@ -197,7 +203,10 @@ class CuttingPlanes:
         # the multipliers of a dual ascent begin
         self.multipliers = greedy_multipliers(component)
         self.rng = np.random.default_rng(0)
-        initial = [Counted.of(self.multipliers.clusters), *([] if clusters is None else [clusters])]
+        initial = [
+            Counted.of(self.multipliers.clusters),
+            *([] if clusters is None else [clusters]),
+        ]
         self.pool = Counted.join(*initial)
         self.relaxation = Relaxation(component, start=selection, clusters=self.pool)
         self.families = self.relaxation.families
@@ -214,7 +223,9 @@ class CuttingPlanes:
         if self.on_bound is not None:
             self.on_bound(bound, self.multipliers)
 
-    def begin_again(self, allowed: NDArray[np.bool_], target: float, limits: RoundLimits) -> None:
+    def begin_again(
+        self, allowed: NDArray[np.bool_], target: float, limits: RoundLimits
+    ) -> None:
         """Let the rounds that follow bound the selections of some candidates, shape (m,)."""
         self.relaxation.allow(allowed)
         self.limits = limits
@@ -243,7 +254,9 @@ class CuttingPlanes:
             self.pool = Counted.join(self.pool, self.relaxation.pool.take(tight))
             self.relaxation.keep(tight)
             self.relaxation.add(cuts)
-            self.idle = np.concatenate([self.idle[tight], np.zeros(len(cuts), np.int64)])
+            self.idle = np.concatenate(
+                [self.idle[tight], np.zeros(len(cuts), np.int64)]
+            )
         return len(cuts) > 0
 
     def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
@@ -307,11 +320,15 @@ def solve_component(
     if not (control.is_proven or control.is_over):
         climb_from(root, component, control)
     if control.options.explain and not (control.is_proven or control.is_over):
-        control.note("the linear relaxation leaves a gap, which another solver may close")
+        control.note(
+            "the linear relaxation leaves a gap, which another solver may close"
+        )
     return control.outcome(proven=control.is_proven, nodes=1)
 
 
-def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
+def relax(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Root:
     """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
 
     The bounds go to the control on the way, and the clusters are kept with the states when the

@@ -160,7 +160,9 @@ def solve(
         problem.require_feasible()
     except InfeasibleError as error:
         return infeasible_result(solver, str(error))
-    control = SearchControl(time_limit, on_event, checkpoint=Checkpoint(checkpoint).folder)
+    control = SearchControl(
+        time_limit, on_event, checkpoint=Checkpoint(checkpoint).folder
+    )
     relative = problem.relative
     components = split(relative)
     if solver != "auto":
@@ -189,10 +191,16 @@ def solve(
         _find_incumbents(strategy, start_parents)
         status = strategy.prove()
         if status == "infeasible":
-            return infeasible_result(solver, "no acyclic selection exists", control.seconds)
-        certificate = _certificate(problem, strategy, control, scores) if certify else None
+            return infeasible_result(
+                solver, "no acyclic selection exists", control.seconds
+            )
+        certificate = (
+            _certificate(problem, strategy, control, scores) if certify else None
+        )
         result = _answer(strategy, status, control, time_limit, certificate)
-        control.stage("%s: score %.10g, bound %.10g", status, result.score, result.bound)
+        control.stage(
+            "%s: score %.10g, bound %.10g", status, result.score, result.bound
+        )
     result.check(problem)
     return result
 
@@ -211,7 +219,9 @@ def _check_options(
             "network: solve without a certificate"
         )
     if certify and "" in problem.names:
-        raise OptionError("a certificate needs a name for every variable, but one has none")
+        raise OptionError(
+            "a certificate needs a name for every variable, but one has none"
+        )
 
 
 def _parents_of(problem: Problem, start: Start | None) -> Parents | None:
@@ -221,7 +231,9 @@ def _parents_of(problem: Problem, start: Start | None) -> Parents | None:
         return None
     n = problem.n_variables
     if len(listed) != n or any(not 0 <= p < n for parents in listed for p in parents):
-        raise OptionError(f"the start must give the parents of {n} variables as indices below {n}")
+        raise OptionError(
+            f"the start must give the parents of {n} variables as indices below {n}"
+        )
     start_parents = tuple(tuple(sorted(parents)) for parents in listed)
     topological_order(start_parents)  # which refuses a cycle
     return start_parents
@@ -280,7 +292,9 @@ def _certificate(
         progress.note("certificate unfinished: it was given up")
         return None
     if not certificate.is_within(strategy.gap):
-        progress.note(f"certificate unfinished: it proves the bound {certificate.bound}")
+        progress.note(
+            f"certificate unfinished: it proves the bound {certificate.bound}"
+        )
     return certificate
 
 
@@ -320,7 +334,9 @@ def _message(strategy: Strategy, status: Status) -> str:
         remarks.append("nothing was found yet")
     remarks += progress.notes
     if not progress.problem.complete:
-        remarks.append("the answer is about the candidates: not all parent sets were scored")
+        remarks.append(
+            "the answer is about the candidates: not all parent sets were scored"
+        )
     if strategy.solver == "auto" and (strategy.used or status == "optimal"):
         remarks += explanation(strategy.used)
     return "; ".join(remarks)

@@ -42,7 +42,9 @@ MOST_SEEDS = 20_000
 """Seeds looked at for each count."""
 
 
-def tails_off(values: Sequence[float], target: float, tail: int, fraction: float) -> bool:
+def tails_off(
+    values: Sequence[float], target: float, tail: int, fraction: float
+) -> bool:
     """Return whether the last rounds lowered a value by little of what it is above its target."""
     if len(values) <= tail:
         return False
@@ -94,7 +96,9 @@ def violated_clusters(
         return violated
     sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
     walks = walk_clusters(support, n, sources)
-    return Counted.join(violated, Counted.of(walks[walks.any(axis=1)])).violated(support, limit)
+    return Counted.join(violated, Counted.of(walks[walks.any(axis=1)])).violated(
+        support, limit
+    )
 
 
 def quick_clusters(
@@ -151,7 +155,9 @@ def short_circuits(support: Support, n: int, limit: int) -> NDArray[np.bool_]:
 
 
 @kernel
-def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArray[np.bool_]:
+def walk_clusters(
+    support: Support, n: int, sources: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Return the best clusters met as variables enter, or leave, one by one, two for each source.
 
     The first grows from the source, the second shrinks to it. Rows of sources that are in no
@@ -186,7 +192,11 @@ def walk_clusters(support: Support, n: int, sources: NDArray[np.int64]) -> NDArr
 
 @kernel
 def _walk(
-    support: Support, cluster: NDArray[np.bool_], useful: NDArray[np.bool_], kept: int, grows: bool
+    support: Support,
+    cluster: NDArray[np.bool_],
+    useful: NDArray[np.bool_],
+    kept: int,
+    grows: bool,
 ) -> None:
     """Let variables enter a cluster, or leave it, the best one first; ``kept`` stays.
 
@@ -301,7 +311,9 @@ def family_seeds(support: Support, n: int, count: int, limit: int) -> NDArray[np
         # each choice of the parents
         picks = np.array(list(combinations(range(size), count)))
         parents = support.members[support.member_first[rows, None, None] + picks]
-        child = np.broadcast_to(support.child[rows, None, None], (len(rows), len(picks), 1))
+        child = np.broadcast_to(
+            support.child[rows, None, None], (len(rows), len(picks), 1)
+        )
         families.append(np.concatenate([child, parents], axis=2).reshape(-1, count + 1))
     members = np.concatenate(families)[:limit]
     seeds = np.zeros((len(members), n), np.bool_)

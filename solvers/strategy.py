@@ -55,7 +55,9 @@ SHRUNK = 0.9
 def _branch_and_cut(
     component: Component, incumbent: Selection | None, control: ComponentControl
 ) -> Outcome:
-    from .branch_and_cut import solve_component as branch_and_cut  # SCIP takes long to import
+    from .branch_and_cut import (
+        solve_component as branch_and_cut,
+    )  # SCIP takes long to import
 
     return branch_and_cut(component, incumbent, control)
 
@@ -81,7 +83,9 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
         reason=f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
         require_suitable=dynamic.refuse_if_too_large,
     ),
-    "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
+    "ordering": ComponentSolver(
+        solve=ordering.solve_component, is_exact=False, shares_time=True
+    ),
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
 
@@ -112,7 +116,9 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose(component: Component, solver: str = "auto", left: int | None = None) -> Choice:
+def choose(
+    component: Component, solver: str = "auto", left: int | None = None
+) -> Choice:
     """Choose what solves a component, by its figures.
 
     ``root`` comes before a search that is better with the multipliers of the relaxation.
@@ -190,18 +196,24 @@ class Strategy:
     def absolute_gap(self) -> float:
         """Gap that the next component may have: those of closed components are used up."""
         progress = self.progress
-        used = sum(state.bound - state.score for state in progress.states if state.closed)
+        used = sum(
+            state.bound - state.score for state in progress.states if state.closed
+        )
         return max(0.0, self.gap - used)
 
     @property
     def clusters(self) -> Counted:
         """Clusters of the problem's variables that bounds have used."""
-        return Counted.join(Counted.none(self.progress.problem.n_variables), *self._clusters)
+        return Counted.join(
+            Counted.none(self.progress.problem.n_variables), *self._clusters
+        )
 
     def is_instant(self, k: int) -> bool:
         """Return whether component ``k`` is solved faster than a first selection is found."""
         method = self.method(k)
-        is_soon = self.solver == "auto" or dynamic.is_instant(self.progress.states[k].component)
+        is_soon = self.solver == "auto" or dynamic.is_instant(
+            self.progress.states[k].component
+        )
         return method == "arborescence" or (is_soon and method == "dynamic")
 
     def _prove(self, k: int) -> Status:
@@ -247,7 +259,9 @@ class Strategy:
             self.progress.prove(k, self.progress.states[k].score)
         return bool(proof)
 
-    def solve(self, name: str, k: int, multipliers: Multipliers | None = None) -> Status:
+    def solve(
+        self, name: str, k: int, multipliers: Multipliers | None = None
+    ) -> Status:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
         options = self._options(k, multipliers)
@@ -287,7 +301,9 @@ class Strategy:
         root = lp.relax(component, control.incumbent, control)
         pool = root.pool.widened(component.variables, progress.problem.n_variables)
         self._clusters.append(pool)
-        progress.prove(k, root.bound, 1, closed=root.bound <= control.score + self.absolute_gap)
+        progress.prove(
+            k, root.bound, 1, closed=root.bound <= control.score + self.absolute_gap
+        )
 
         # where a gap is left, a local search narrows it, and reduced costs drop candidates
         status: Status = "optimal"
@@ -308,11 +324,15 @@ class Strategy:
         progress = self.progress
         old = progress.states[whole].component
         component = progress.states[k].component
-        multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
+        multipliers = within(
+            multipliers, np.searchsorted(old.variables, component.variables)
+        )
 
         # the whole component's multipliers may prove the part at once
         bound = multipliers.bound(component)
-        progress.prove(k, bound, closed=bound <= progress.states[k].score + self.absolute_gap)
+        progress.prove(
+            k, bound, closed=bound <= progress.states[k].score + self.absolute_gap
+        )
         if progress.states[k].closed:
             return "optimal"
         if self.method(k) != "root":
@@ -333,7 +353,9 @@ class Strategy:
         return status
 
     def _count(self, method: str, k: int) -> None:
-        self.used.setdefault(method, []).append(self.progress.states[k].component.n_variables)
+        self.used.setdefault(method, []).append(
+            self.progress.states[k].component.n_variables
+        )
 
 
 def solve_component(
@@ -374,8 +396,12 @@ def explanation(used: dict[str, list[int]]) -> list[str]:
     for method, sizes in used.items():
         listed = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
         pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
-        sentences.append(f"{method} took {pieces} of {listed} variables ({_choice(method).reason})")
-    return sentences or ["no cycle is possible: every variable takes its best candidate"]
+        sentences.append(
+            f"{method} took {pieces} of {listed} variables ({_choice(method).reason})"
+        )
+    return sentences or [
+        "no cycle is possible: every variable takes its best candidate"
+    ]
 
 
 def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:

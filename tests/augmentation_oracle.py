@@ -14,7 +14,11 @@ from exactlearn.scoring.scores import Score
 def all_dags(n: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Return every DAG over n variables as a tuple of parent sets."""
     sets = [
-        [c for k in range(n) for c in combinations([v for v in range(n) if v != child], k)]
+        [
+            c
+            for k in range(n)
+            for c in combinations([v for v in range(n) if v != child], k)
+        ]
         for child in range(n)
     ]
     return tuple(dag for dag in product(*sets) if _acyclic(dag))
@@ -23,7 +27,9 @@ def all_dags(n: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
 def _acyclic(dag: tuple[tuple[int, ...], ...]) -> bool:
     placed: set[int] = set()
     while len(placed) < len(dag):
-        ready = {i for i, ps in enumerate(dag) if i not in placed and placed.issuperset(ps)}
+        ready = {
+            i for i, ps in enumerate(dag) if i not in placed and placed.issuperset(ps)
+        }
         if not ready:
             return False
         placed |= ready
@@ -51,7 +57,11 @@ def best_per_completion(
 
 def completions(dataset: Dataset) -> list[tuple[int, ...]]:
     """Return every completion of the missing cells."""
-    return [*product(*(range(dataset.cardinalities[v]) for v in dataset.missing_cells[:, 1]))]
+    return [
+        *product(
+            *(range(dataset.cardinalities[v]) for v in dataset.missing_cells[:, 1])
+        )
+    ]
 
 
 def solution_scores(dataset: Dataset, score: Score, rules: FamilyRules) -> np.ndarray:
@@ -59,7 +69,9 @@ def solution_scores(dataset: Dataset, score: Score, rules: FamilyRules) -> np.nd
     dags = allowed_dags(dataset.n_variables, rules)
     families = sorted({(child, ps) for dag in dags for child, ps in enumerate(dag)})
     index = {f: i for i, f in enumerate(families)}
-    chosen = np.array([[index[child, ps] for child, ps in enumerate(dag)] for dag in dags])
+    chosen = np.array(
+        [[index[child, ps] for child, ps in enumerate(dag)] for dag in dags]
+    )
     scores = np.stack([family_scores(dataset, score, *f) for f in families], axis=1)
     return np.stack([own[chosen].sum(axis=1) for own in scores])
 
@@ -72,7 +84,9 @@ def family_scores(
     own = np.flatnonzero(np.isin(cells[:, 1], family))
     chosen = [tuple(values[h] for h in own) for values in completions(dataset)]
     distinct = {values: k for k, values in enumerate(dict.fromkeys(chosen))}
-    codes = np.repeat(dataset.codes[None, :, family].astype(np.int64), len(distinct), axis=0)
+    codes = np.repeat(
+        dataset.codes[None, :, family].astype(np.int64), len(distinct), axis=0
+    )
     codes[:, cells[own, 0], [family.index(v) for v in cells[own, 1]]] = [*distinct]
     sizes, tables = dataset.cardinalities[family], np.arange(len(distinct))[:, None]
     counts = np.zeros((len(distinct), sizes.prod()))

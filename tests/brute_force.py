@@ -24,7 +24,10 @@ def respects(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> bool:
 def best_selection(problem: Problem) -> float:
     """Return the best total score over all selections of candidates; -inf when there is none."""
     best = -inf
-    ranges = [range(problem.first[i], problem.first[i + 1]) for i in range(problem.n_variables)]
+    ranges = [
+        range(problem.first[i], problem.first[i + 1])
+        for i in range(problem.n_variables)
+    ]
     for chosen in product(*ranges):
         score = sum(float(problem.scores[c]) for c in chosen)
         if score <= best:

@@ -25,7 +25,9 @@ def invoke(*words, status=0):
     ``status`` is the exit status, or those that may be.
     """
     done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code in (status if isinstance(status, tuple) else (status,)), done.output
+    assert done.exit_code in (status if isinstance(status, tuple) else (status,)), (
+        done.output
+    )
     assert "Traceback" not in done.output
     return done
 
@@ -125,6 +127,8 @@ def write_hard_scores(path, n=40):
             parents = rng.choice([j for j in range(n) if j != i], 3, replace=False)
             sets[tuple(sorted(parents.tolist()))] = float(rng.gamma(2.0))
         lines.append(f"{i} {len(sets)}")
-        lines += [f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()]
+        lines += [
+            f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()
+        ]
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -23,7 +23,9 @@ from exactlearn._runtime import kernel as kernels
 settings.register_profile("exactlearn", deadline=None)
 settings.load_profile("exactlearn")
 
-os.environ.pop("COLUMNS", None)  # that of the terminal of who starts the tests, not of a command's
+os.environ.pop(
+    "COLUMNS", None
+)  # that of the terminal of who starts the tests, not of a command's
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,7 +86,11 @@ def bits(value: Any) -> Any:
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     array = np.asarray(value)
-    return (array.shape, array.dtype, array.tobytes()) if array.ndim else repr(array.item())
+    return (
+        (array.shape, array.dtype, array.tobytes())
+        if array.ndim
+        else repr(array.item())
+    )
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,9 @@ Parents = tuple[tuple[int, ...], ...]
 def networks(problem: Problem) -> list[tuple[float, Parents]]:
     """Return all networks that the candidates and constraints allow, the best first."""
     best: dict[Parents, float] = {}
-    for chosen in product(*(list(problem.candidates(v)) for v in range(problem.n_variables))):
+    for chosen in product(
+        *(list(problem.candidates(v)) for v in range(problem.n_variables))
+    ):
         parents = tuple(family for family, _ in chosen)
         score = sum(s for _, s in chosen)
         if (
@@ -33,7 +35,9 @@ def networks(problem: Problem) -> list[tuple[float, Parents]]:
             and all(holds(c, parents) for c in problem.constraints)
         ):
             best[parents] = max(score, best.get(parents, -inf))
-    return sorted(((s, p) for p, s in best.items()), key=lambda found: (-found[0], found[1]))
+    return sorted(
+        ((s, p) for p, s in best.items()), key=lambda found: (-found[0], found[1])
+    )
 
 
 def holds(constraint: Constraint, parents: Parents) -> bool:
@@ -78,7 +82,10 @@ def separated(
     asked = [*left, *right, *given]
     kept = [v for v in range(len(parents)) if v in asked or reached[v, asked].any()]
     linked = {
-        frozenset(pair) for v in kept for pair in combinations((v, *parents[v]), 2) if v in kept
+        frozenset(pair)
+        for v in kept
+        for pair in combinations((v, *parents[v]), 2)
+        if v in kept
     }
     found, waiting = set(left), list(left)
     while waiting:
@@ -99,7 +106,9 @@ def random_constraint(rng: np.random.Generator, n: int, kind: int) -> Constraint
         case 1:
             return ForbiddenAdjacency(a, b)
         case 2:
-            groups = np.array_split(rng.permutation(n)[: int(rng.integers(2, n + 1))], 2)
+            groups = np.array_split(
+                rng.permutation(n)[: int(rng.integers(2, n + 1))], 2
+            )
             return Tiers(tuple(tuple(int(v) for v in group) for group in groups))
         case 3:
             return MaxParents(a, int(rng.integers(0, 2)))

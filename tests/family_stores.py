@@ -21,4 +21,6 @@ def store_of(
 ) -> FamilyStore:
     """Return the store of all families that the rules allow."""
     families = Families.allowed(data.names, rules)
-    return FamilyStore.of(data, values, Task(data, score, rules).tables, families, control)
+    return FamilyStore.of(
+        data, values, Task(data, score, rules).tables, families, control
+    )

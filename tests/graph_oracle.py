@@ -28,13 +28,17 @@ def arcs_of(parents: Parents) -> set[tuple[int, int]]:
 
 def without(parents: Parents, arc: tuple[int, int]) -> Parents:
     return tuple(
-        tuple(p for p in family if (p, child) != arc) for child, family in enumerate(parents)
+        tuple(p for p in family if (p, child) != arc)
+        for child, family in enumerate(parents)
     )
 
 
 def boundaries(
     n: int,
-) -> dict[PartiallyDirectedGraph, tuple[set[PartiallyDirectedGraph], set[PartiallyDirectedGraph]]]:
+) -> dict[
+    PartiallyDirectedGraph,
+    tuple[set[PartiallyDirectedGraph], set[PartiallyDirectedGraph]],
+]:
     """Return the upper and the lower inclusion boundary of each class, from all its members."""
     found: dict = defaultdict(lambda: (set(), set()))
     classes = {parents: cpdag(parents) for parents in every_dag(n)}
@@ -53,5 +57,7 @@ def dags(draw, most: int = 7, least: int = 1) -> Parents:
     order = draw(st.permutations(range(n)))
     parents: list[tuple[int, ...]] = [()] * n
     for k, v in enumerate(order):
-        parents[v] = tuple(sorted(draw(st.sets(st.sampled_from(order[:k]))) if k else ()))
+        parents[v] = tuple(
+            sorted(draw(st.sets(st.sampled_from(order[:k]))) if k else ())
+        )
     return tuple(parents)

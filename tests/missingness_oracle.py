@@ -18,7 +18,9 @@ def with_indicators(
     parents = graph.parents(network.names)
     sizes = [*(len(s) for s in network.states), *[2] * len(parents)]
     shapes = [[sizes[p] for p in family] for family in parents]
-    missing = [rng.choice([0.1, 0.5], shape) + rng.uniform(0, 0.2, shape) for shape in shapes]
+    missing = [
+        rng.choice([0.1, 0.5], shape) + rng.uniform(0, 0.2, shape) for shape in shapes
+    ]
     return replace(
         network,
         names=(*network.names, *(f"{INDICATOR}{name}" for name in graph.variables)),
@@ -28,7 +30,9 @@ def with_indicators(
     )
 
 
-def observed_rows(rows: Dataset, network: BayesianNetwork, graph: MissingnessGraph) -> Dataset:
+def observed_rows(
+    rows: Dataset, network: BayesianNetwork, graph: MissingnessGraph
+) -> Dataset:
     """Return the rows of a network as the indicators behind its variables let them be seen."""
     n = len(network.names)
     codes = rows.codes[:, :n].copy()

@@ -41,7 +41,9 @@ def joint(network: BayesianNetwork) -> NDArray[np.float64]:
     """Return the full joint distribution, one axis per variable, by multiplying entry by entry."""
     full = np.ones(tuple(network.cardinalities))
     for where in np.ndindex(full.shape):
-        for v, (family, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+        for v, (family, table) in enumerate(
+            zip(network.parents, network.tables, strict=True)
+        ):
             full[where] *= table[(*(where[p] for p in family), where[v])]
     return full
 

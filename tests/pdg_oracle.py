@@ -41,7 +41,9 @@ def reached(graph: DecisionGraph, row: tuple[int, ...]) -> dict[int, int]:
             nodes[variable] = int(graph.first_nodes[variable])
         node = nodes[variable] - graph.first_nodes[variable]
         for place, child in enumerate(graph.children[variable]):
-            nodes[child] = int(graph.successors_of(variable)[node, row[variable], place])
+            nodes[child] = int(
+                graph.successors_of(variable)[node, row[variable], place]
+            )
     return nodes
 
 
@@ -50,7 +52,9 @@ def graph_joint(graph: DecisionGraph) -> NDArray[np.float64]:
     full = np.empty(tuple(graph.cardinalities))
     for row in np.ndindex(full.shape):
         nodes = reached(graph, row)
-        offsets = [graph.parameter_offsets[nodes[v]] + state for v, state in enumerate(row)]
+        offsets = [
+            graph.parameter_offsets[nodes[v]] + state for v, state in enumerate(row)
+        ]
         full[row] = np.prod(graph.parameters[offsets])
     return full
 
@@ -70,7 +74,9 @@ def distribution_below(graph: DecisionGraph, node: int) -> dict[tuple[int, ...],
 
 def completions(row, cardinalities) -> list[tuple[int, ...]]:
     """Return all complete rows that agree with a row's observed cells."""
-    allowed = [[x] if x >= 0 else range(r) for x, r in zip(row, cardinalities, strict=True)]
+    allowed = [
+        [x] if x >= 0 else range(r) for x, r in zip(row, cardinalities, strict=True)
+    ]
     return list(product(*allowed))
 
 
@@ -105,7 +111,9 @@ def random_graph(
     parameters, successors = [None] * n, [None] * n
     counts = np.ones(n, np.int64)
     for v in order:
-        theta = rng.exponential(size=(counts[v], r[v])) * (rng.random((counts[v], r[v])) > zeros)
+        theta = rng.exponential(size=(counts[v], r[v])) * (
+            rng.random((counts[v], r[v])) > zeros
+        )
         theta[theta.sum(axis=1) == 0, 0] = 1
         parameters[v] = theta / theta.sum(axis=1, keepdims=True)
         successors[v] = np.empty((counts[v], r[v], len(children[v])), np.int32)
@@ -120,11 +128,15 @@ def random_graph(
 
 def coarse_network(rng: np.random.Generator, n: int) -> BayesianNetwork:
     """Return a network whose tables have few different rows, many of them deterministic."""
-    parents = [tuple(np.flatnonzero(rng.random(v) < 0.5)[:3].tolist()) for v in range(n)]
+    parents = [
+        tuple(np.flatnonzero(rng.random(v) < 0.5)[:3].tolist()) for v in range(n)
+    ]
     r = rng.integers(2, 4, n)
     tables = []
     for v in range(n):
-        rows = np.array([np.roll([1.0] + [0.0] * (r[v] - 1), 1), np.full(r[v], 1 / r[v])])
+        rows = np.array(
+            [np.roll([1.0] + [0.0] * (r[v] - 1), 1), np.full(r[v], 1 / r[v])]
+        )
         chosen = rng.integers(0, 2, [r[p] for p in parents[v]])
         tables.append(rows[chosen])
     return BayesianNetwork(
@@ -158,7 +170,9 @@ def fewest_nodes(graph: DecisionGraph, full: NDArray[np.float64]) -> list[int]:
         table /= table.sum(axis=1, keepdims=True)
         distinct: list[NDArray[np.float64]] = []
         for row in table:
-            if not any(np.allclose(row, other, rtol=1e-9, atol=0) for other in distinct):
+            if not any(
+                np.allclose(row, other, rtol=1e-9, atol=0) for other in distinct
+            ):
                 distinct.append(row)
         fewest.append(len(distinct))
     return fewest

@@ -18,9 +18,12 @@ def from_pgmpy(model):
     for own in map(tables.get, names):
         # A table may list the states of a parent in another order than the parent's own.
         places = (
-            [own.state_names[each].index(state) for state in states[each]] for each in own.variables
+            [own.state_names[each].index(state) for state in states[each]]
+            for each in own.variables
         )
-        arrays.append(np.moveaxis(np.asarray(own.values, np.float64)[np.ix_(*places)], 0, -1))
+        arrays.append(
+            np.moveaxis(np.asarray(own.values, np.float64)[np.ix_(*places)], 0, -1)
+        )
     return BayesianNetwork(
         tuple(names),
         tuple(tuple(map(str, states[name])) for name in names),
@@ -35,7 +38,9 @@ def to_pgmpy(network):
     names, states = network.names, network.states
     model.add_nodes_from(names)
     model.add_edges_from(network.arcs)
-    for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+    for v, (parents, table) in enumerate(
+        zip(network.parents, network.tables, strict=True)
+    ):
         cpd = factors.TabularCPD(
             names[v],
             len(states[v]),
@@ -71,7 +76,9 @@ def to_pyagrum(network):
         model.add(pyagrum.LabelizedVariable(name, "", list(states)))
     for parent, child in network.arcs:
         model.addArc(parent, child)
-    for v, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+    for v, (parents, table) in enumerate(
+        zip(network.parents, network.tables, strict=True)
+    ):
         own = model.cpt(v)
         axes = [(*parents, v).index(model.idFromName(name)) for name in own.names[::-1]]
         own[:] = np.ascontiguousarray(table.transpose(axes))

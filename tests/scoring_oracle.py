@@ -25,7 +25,10 @@ def dependent_data(seed, n=None, weighted=None):
     for i in range(1, n):
         copied = rng.random(rows) < rng.choice([0, 0.8, 1])
         codes[copied, i] = codes[copied, i - 1] % r[i]
-    drawn = {"whole": rng.integers(0, 4, rows).astype(float), "real": 3 * rng.random(rows)}
+    drawn = {
+        "whole": rng.integers(0, 4, rows).astype(float),
+        "real": 3 * rng.random(rows),
+    }
     weights = drawn.get(weighted)
     if weights is not None:
         weights[0] += 1
@@ -41,10 +44,16 @@ def enumerated(data, score, k, required=(), forbidden=()):
     """Score every allowed parent set by its own count of the data."""
     found = []
     for child in range(data.n_variables):
-        others = [p for p in range(data.n_variables) if p != child and (p, child) not in forbidden]
+        others = [
+            p
+            for p in range(data.n_variables)
+            if p != child and (p, child) not in forbidden
+        ]
         needed = {p for p, c in required if c == child}
         sets = (s for m in range(k + 1) for s in itertools.combinations(others, m))
-        found.append({s: score_family(data, child, s, score) for s in sets if needed <= set(s)})
+        found.append(
+            {s: score_family(data, child, s, score) for s in sets if needed <= set(s)}
+        )
     return found
 
 

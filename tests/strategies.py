@@ -15,12 +15,70 @@ awkward_names = st.text(
 """Names with commas, quotes, brackets and any script; no line breaks, no outer white space."""
 
 
-ODD_NAMES = ["Asy/Patch", "<5", "+1", "3.0", "a//b", "/*", "/", '"', "\\", 'say "no"', "table"]
-ODD_NAMES += ["default", "}", "(", ";", "a,b", "a|b", "property", "é", "node", "my node", "net"]
-ODD_NAMES += ["(0.45, 0.54]", "<=2.5", "a%b", "&amp;", "<b>", "5a", "0-3_days", "]]>", "a=b", "#"]
-ODD_NAMES += ["network", "variable", "probability", "type", "discrete", "-1", "*/", "//", "aB"]
+ODD_NAMES = [
+    "Asy/Patch",
+    "<5",
+    "+1",
+    "3.0",
+    "a//b",
+    "/*",
+    "/",
+    '"',
+    "\\",
+    'say "no"',
+    "table",
+]
+ODD_NAMES += [
+    "default",
+    "}",
+    "(",
+    ";",
+    "a,b",
+    "a|b",
+    "property",
+    "é",
+    "node",
+    "my node",
+    "net",
+]
+ODD_NAMES += [
+    "(0.45, 0.54]",
+    "<=2.5",
+    "a%b",
+    "&amp;",
+    "<b>",
+    "5a",
+    "0-3_days",
+    "]]>",
+    "a=b",
+    "#",
+]
+ODD_NAMES += [
+    "network",
+    "variable",
+    "probability",
+    "type",
+    "discrete",
+    "-1",
+    "*/",
+    "//",
+    "aB",
+]
 any_names = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
-    [*ODD_NAMES, "", " ", "a b", "a  b", " a", "A b", "a\nb", "\r", "\ufeff", "\x1c", "\x85"]
+    [
+        *ODD_NAMES,
+        "",
+        " ",
+        "a b",
+        "a  b",
+        " a",
+        "A b",
+        "a\nb",
+        "\r",
+        "\ufeff",
+        "\x1c",
+        "\x85",
+    ]
 )
 """Names of any characters, among them what formats take for marks, numbers and keywords."""
 
@@ -39,14 +97,18 @@ def datasets(
     lowest = MISSING if missing else 0
     shape = (draw(st.integers(*rows)),)
     columns = [
-        draw(arrays(np.int8, shape, elements=st.integers(lowest, r - 1))) for r in cardinalities
+        draw(arrays(np.int8, shape, elements=st.integers(lowest, r - 1)))
+        for r in cardinalities
     ]
     if names is None:
         labels = [[f"s{k}" for k in range(r)] for r in cardinalities]
         heads = [f"X{k}" for k in range(count)]
     else:
         heads = draw(st.lists(names, min_size=count, max_size=count, unique=True))
-        labels = [draw(st.lists(names, min_size=r, max_size=r, unique=True)) for r in cardinalities]
+        labels = [
+            draw(st.lists(names, min_size=r, max_size=r, unique=True))
+            for r in cardinalities
+        ]
     return Dataset(np.column_stack(columns), tuple(heads), tuple(map(tuple, labels)))
 
 

@@ -22,7 +22,9 @@ def score_by_rows(graph, codes, weights, score):
     """Return S(lambda) of the structure's maximum-likelihood parameters."""
     counts = counts_by_rows(graph, codes, weights)
     total = 0.0
-    for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
+    for start, end in zip(
+        graph.parameter_offsets, graph.parameter_offsets[1:], strict=False
+    ):
         n = counts[start:end]
         total += sum(x * np.log(x / n.sum()) for x in n if x > 0)
     return score.of(graph, total)
@@ -41,7 +43,9 @@ def all_structures(names, states, forest):
         v = order[k]
         edges = nodes[v] * r[v]
         for chosen in product(partitions(edges), repeat=len(children[v])):
-            heads = np.array(chosen, np.int32).T.reshape(nodes[v], r[v], len(children[v]))
+            heads = np.array(chosen, np.int32).T.reshape(
+                nodes[v], r[v], len(children[v])
+            )
             below = {c: max(p) + 1 for c, p in zip(children[v], chosen, strict=True)}
             yield from extend(k + 1, {**nodes, **below}, {**successors, v: heads})
 

@@ -65,7 +65,9 @@ def test_mypy_accepts_what_a_user_may_write_and_nothing_else(tmp_path):
     file = tmp_path / "calls.py"
     file.write_text(CALLS + WRONG)
     command = (sys.executable, "-m", "mypy", "--strict", str(file))
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[1], capture_output=True, text=True
+    )
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
     first = CALLS.count("\n") + 1  # a line of WRONG each
     found = {int(line.split(":")[1]) for line in errors}

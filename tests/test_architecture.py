@@ -13,7 +13,10 @@ Graph = dict[str, set[str]]
 def imports() -> Graph:
     """Return the packages that each package imports; that of the bundled files is none of them."""
     found: Graph = defaultdict(set)
-    files = [*(ROOT / "exactlearn").glob("*/**/*.py"), *(ROOT / "solvers").rglob("*.py")]
+    files = [
+        *(ROOT / "exactlearn").glob("*/**/*.py"),
+        *(ROOT / "solvers").rglob("*.py"),
+    ]
     for file in files:
         inside = file.relative_to(ROOT).parts
         package = inside[1] if inside[0] == "exactlearn" else inside[0]
@@ -49,5 +52,7 @@ def test_the_picture_shows_the_imports_that_do_not_follow_from_others():
     picture = re.search(r"```mermaid\n(.*?)```", text, re.DOTALL)
     assert picture is not None
     arrows = re.findall(r"^ +(\w+) --> (.+)$", picture[1], re.MULTILINE)
-    shown = {(package, other) for package, others in arrows for other in others.split(" & ")}
+    shown = {
+        (package, other) for package, others in arrows for other in others.split(" & ")
+    }
     assert shown == needed

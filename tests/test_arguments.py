@@ -20,7 +20,9 @@ NETWORK = el.BayesianNetwork(
 OTHER = el.BayesianNetwork(
     ("v1", "v4"), (YES_NO, YES_NO), ((1,), ()), (np.full((2, 2), 0.5), np.full(2, 0.5))
 )
-FRAME = pd.DataFrame({"v1": ["no", "yes", "yes", None], "v4": ["yes", "no", "no", np.nan]})
+FRAME = pd.DataFrame(
+    {"v1": ["no", "yes", "yes", None], "v4": ["yes", "no", "no", np.nan]}
+)
 TABLE = el.Dataset.from_frame(FRAME)
 COMPLETE = el.Dataset.from_frame(FRAME.iloc[:3])
 
@@ -60,7 +62,9 @@ def test_one_symbol_or_column_is_no_list_of_letters(tmp_path):
 def test_frames_and_names_of_scores_are_taken():
     expected = el.augment(TABLE, el.BDeu(), max_parents=1).score
     assert el.augment(FRAME, "bdeu", max_parents=1).score == expected
-    assert Augmentation.completed(el.augment(FRAME, "BIC", max_parents=1), FRAME).is_complete
+    assert Augmentation.completed(
+        el.augment(FRAME, "BIC", max_parents=1), FRAME
+    ).is_complete
     complete = FRAME.iloc[:3]
     problem = el.candidate_parent_sets(complete, "aic", max_parents=1)
     assert problem.names == ("v1", "v4")
@@ -82,10 +86,14 @@ def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_baye
         assert ours.log_probability_of_evidence == (
             pytest.approx(theirs.log_probability_of_evidence)
         )
-        assert ours.posterior == {n: pytest.approx(p) for n, p in theirs.posterior.items()}
+        assert ours.posterior == {
+            n: pytest.approx(p) for n, p in theirs.posterior.items()
+        }
     with pytest.raises(OptionError, match="no variable 'v5'"):
         el.query(naive_bayes, {"v5": "yes"})
-    with pytest.raises(ArgumentError, match="expected a BayesianNetwork, a DecisionGraph or a Na"):
+    with pytest.raises(
+        ArgumentError, match="expected a BayesianNetwork, a DecisionGraph or a Na"
+    ):
         el.query(TABLE)
 
 
@@ -108,31 +116,67 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: el.augment("t.csv", "bdeu"), r"'dataset': expected a Dataset, .* read_dataset"),
+        (
+            lambda: el.augment("t.csv", "bdeu"),
+            r"'dataset': expected a Dataset, .* read_dataset",
+        ),
         (lambda: el.augment(None, "bdeu"), "'dataset': expected .*, found None"),
         (lambda: el.augment(TABLE, el.BDeu), "found the class BDeu; pass BDeu"),
-        (lambda: el.augment(TABLE, 1), "'score': expected a score, found '1', of type int"),
-        (lambda: el.augment(TABLE, "bdeu", required=["v1->v4"]), "arcs as pairs of variables"),
-        (lambda: el.augment(TABLE, "bdeu", time_limit="1"), "'time_limit': expected a number"),
-        (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_model"),
+        (
+            lambda: el.augment(TABLE, 1),
+            "'score': expected a score, found '1', of type int",
+        ),
+        (
+            lambda: el.augment(TABLE, "bdeu", required=["v1->v4"]),
+            "arcs as pairs of variables",
+        ),
+        (
+            lambda: el.augment(TABLE, "bdeu", time_limit="1"),
+            "'time_limit': expected a number",
+        ),
+        (
+            lambda: el.query("asia.bif"),
+            "'model': .*found 'asia.bif', of type str; .*read_model",
+        ),
         (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
-        (lambda: el.query(NETWORK, targets=[4.5]), "'targets': .* found '4.5', of type float"),
-        (lambda: el.queries.joint_posterior(NETWORK, {}, None), "'targets': .* found None"),
-        (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
+        (
+            lambda: el.query(NETWORK, targets=[4.5]),
+            "'targets': .* found '4.5', of type float",
+        ),
+        (
+            lambda: el.queries.joint_posterior(NETWORK, {}, None),
+            "'targets': .* found None",
+        ),
+        (
+            lambda: el.refine(NETWORK, TABLE),
+            "of type BayesianNetwork; .*compile_network",
+        ),
         (
             lambda: el.solve(TABLE),
             "expected a Problem, found an object of type Dataset; .*candidate_parent",
         ),
-        (lambda: el.fit_complete(TABLE, None), "'parents': .* found None; pass the .parents of"),
+        (
+            lambda: el.fit_complete(TABLE, None),
+            "'parents': .* found None; pass the .parents of",
+        ),
         (
             lambda: el.read_network(None),
             "'path': expected the path of a file or a folder, found None",
         ),
         (lambda: el.hide(COMPLETE, "mcar:1", 1), r"'rng': .* default_rng\(seed\)"),
         (lambda: el.hide(COMPLETE, None, 1), "'spec': expected a specification"),
-        (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
-        (lambda: el.Dataset.from_frame(FRAME, discretise=2), "'discretise': expected a"),
-        (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
+        (
+            lambda: el.Dataset.from_frame([[1, 2]]),
+            "'frame': expected a pandas DataFrame",
+        ),
+        (
+            lambda: el.Dataset.from_frame(FRAME, discretise=2),
+            "'discretise': expected a",
+        ),
+        (
+            lambda: el.read_dataset("t.csv", states="a=b,c"),
+            "'states': expected the states of",
+        ),
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
     ],
 )
@@ -176,8 +220,14 @@ WRONG_ARGUMENTS = {
         lambda: el.report(TWENTY_ROWS, "page.html"),
         "DataFrame; learn from a table",
     ),
-    "graph of a frame": (lambda: el.write_graph(TWENTY_ROWS, "graph.json"), "pass a network"),
-    "tiers as a text": (lambda: el.learn(TWENTY_ROWS, tiers="a;b"), "groups of variables"),
+    "graph of a frame": (
+        lambda: el.write_graph(TWENTY_ROWS, "graph.json"),
+        "pass a network",
+    ),
+    "tiers as a text": (
+        lambda: el.learn(TWENTY_ROWS, tiers="a;b"),
+        "groups of variables",
+    ),
     "list of rows": (lambda: el.learn([[0, 1], [1, 0]]), "pandas.DataFrame"),
 }
 
@@ -243,12 +293,24 @@ def test_a_structure_is_given_in_any_form(tmp_path):
         for fit in (el.fit_em, el.fit_complete, el.fit_deletion):
             found = fit(table, form)
             assert getattr(found, "model", found).parents == network.parents
-    assert el.fit_complete(table, [("Smoker", "Cancer")]).parents == ((), (), (1,), (), ())
+    assert el.fit_complete(table, [("Smoker", "Cancer")]).parents == (
+        (),
+        (),
+        (1,),
+        (),
+        (),
+    )
     five = [("Smoker", v) for v in ("Pollution", "Cancer", "Xray", "Dyspnoea")]
-    found = el.fit_complete(table, [*five, ("Cancer", "Xray")]).parents  # as many as variables
+    found = el.fit_complete(
+        table, [*five, ("Cancer", "Xray")]
+    ).parents  # as many as variables
     assert found == ((1,), (), (1,), (1, 2), (1,))
     for fit in (el.fit_em, el.fit_complete, el.fit_deletion):
-        for unknown in (networkx.DiGraph([("L", "Xray")]), {"Xray": "L"}, [("L", "Xray")]):
+        for unknown in (
+            networkx.DiGraph([("L", "Xray")]),
+            {"Xray": "L"},
+            [("L", "Xray")],
+        ):
             with pytest.raises(OptionError, match="parents: no variable 'L'"):
                 fit(table, unknown)
     for undirected in (networkx.Graph(five), tmp_path / "graph.json", str(tmp_path)):
@@ -261,8 +323,14 @@ def test_nodes_of_a_graph_are_named_as_columns_are():
     rows = np.random.default_rng(0).integers(0, 2, (40, 3))
     graph = networkx.DiGraph([(2, 0), (1, 0)])
     assert el.fit_complete(rows, graph).parents == ((1, 2), (), ())
-    assert el.fit_complete(pd.DataFrame(rows.astype(str)), graph).parents == ((1, 2), (), ())
-    with pytest.raises(TypeError, match="'parents': expected the parents of each variable"):
+    assert el.fit_complete(pd.DataFrame(rows.astype(str)), graph).parents == (
+        (1, 2),
+        (),
+        (),
+    )
+    with pytest.raises(
+        TypeError, match="'parents': expected the parents of each variable"
+    ):
         el.fit_complete(rows, networkx.DiGraph([(("a", "b"), 0)]))
 
 
@@ -287,7 +355,9 @@ def test_a_node_that_is_no_column_is_hidden_where_its_states_are_declared():
             fitted = el.fit_em(table, form, states=states)
             assert fitted.model == expected.model
             assert fitted.log_likelihood == expected.log_likelihood
-            with pytest.raises(OptionError, match=r"parents: .*'L'.*states=\{'L': \['0', '1'\]\}"):
+            with pytest.raises(
+                OptionError, match=r"parents: .*'L'.*states=\{'L': \['0', '1'\]\}"
+            ):
                 el.fit_em(table, form)
     with pytest.raises(OptionError, match="found the column 'X1'"):
         el.fit_em(frame, arcs, states={"X1": ["a", "b"]})
@@ -306,5 +376,7 @@ def test_a_node_that_is_no_column_is_hidden_where_its_states_are_declared():
     ids=["list", "dict", "two", "names", "solve a dict", "solve a list"],
 )
 def test_a_wrong_problem_says_how_to_make_one(call):
-    with pytest.raises(ExactlearnError, match=r"Problem.from_candidates\(names, tables\)"):
+    with pytest.raises(
+        ExactlearnError, match=r"Problem.from_candidates\(names, tables\)"
+    ):
         call()

@@ -62,7 +62,11 @@ def started_graph(table: Dataset) -> float:
 
 def most_likely_graph(table: Dataset) -> float:
     """Return the score of a direct search that begins with the best graph there is."""
-    return learn_direct(table, start=GRAPH, size_weights=[0.0], smoothing=0.0).models[0].score
+    return (
+        learn_direct(table, start=GRAPH, size_weights=[0.0], smoothing=0.0)
+        .models[0]
+        .score
+    )
 
 
 def counted_family(table: Dataset) -> float:
@@ -93,7 +97,9 @@ def class_loss(table: Dataset) -> float:
     ],
 )
 def test_columns_are_matched_by_name(
-    answer: Callable[[Dataset], float], table: Dataset, changed: Callable[[Dataset], Dataset]
+    answer: Callable[[Dataset], float],
+    table: Dataset,
+    changed: Callable[[Dataset], Dataset],
 ):
     assert answer(changed(table)) == pytest.approx(answer(table), abs=1e-6)
 

@@ -27,7 +27,9 @@ GUIDE = sorted(
 )
 PAGES = [ROOT / "README.md", *GUIDE]
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SET_UP = "pip install"  # installing is CI's part: .ci/run takes its command from the README
+SET_UP = (
+    "pip install"  # installing is CI's part: .ci/run takes its command from the README
+)
 NOT_RUN = {"data", "minutes"}
 SHOWN = {"", "text", "json", "bibtex"}
 README = PAGES[0].read_text(encoding="utf-8")
@@ -68,12 +70,16 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     for language, words, text in blocks(page):
-        needed = [word.removeprefix("requires=") for word in words if word not in NOT_RUN]
+        needed = [
+            word.removeprefix("requires=") for word in words if word not in NOT_RUN
+        ]
         if SET_UP in text or not all(map(find_spec, needed)):
             continue
         if language == "python":
             with warnings.catch_warnings(action="ignore" if needed else None):
-                for name in needed:  # other packages warn, and some end where that is an error
+                for (
+                    name
+                ) in needed:  # other packages warn, and some end where that is an error
                     import_module(name)
                 exec(compile(text, str(page), "exec"), names)
         elif language == "toml":
@@ -83,7 +89,9 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
             for line in text.replace("\\\n", " ").strip().splitlines():
                 take(line)
         else:
-            assert language in SHOWN, f"a block in {language!r}: neither run nor printed text"
+            assert language in SHOWN, (
+                f"a block in {language!r}: neither run nor printed text"
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -93,8 +101,14 @@ def test_commands_in_running_text_have_options_that_exist(page):
         words = shlex.split(line)[1:]
         if "|" not in words and not words[0].startswith("-"):
             command = main.get_command(click.Context(main), words[0])
-            known = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
-            flags = {word.split("=")[0] for word in words[1:] if re.match("--?[a-z]", word)}
+            known = {
+                flag
+                for one in command.params
+                for flag in (*one.opts, *one.secondary_opts)
+            }
+            flags = {
+                word.split("=")[0] for word in words[1:] if re.match("--?[a-z]", word)
+            }
             assert flags <= known | {"--help"}, line
 
 
@@ -113,5 +127,7 @@ def test_set_up_commands_are_one_line_each():
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_links_lead_to_files(page):
-    for target in re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(
+        r"\]\(([^):#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")
+    ):
         assert (page.parent / target).exists(), target

@@ -25,8 +25,12 @@ IN_FUNCTIONS = {
 }
 """Results that only the examples of the functions show that return them."""
 
-RESULTS = {own.__name__: own for own in results().values() if own.__name__ not in IN_FUNCTIONS}
-CLASSES = {name: own for name, own in (PUBLIC | RESULTS).items() if inspect.isclass(own)}
+RESULTS = {
+    own.__name__: own for own in results().values() if own.__name__ not in IN_FUNCTIONS
+}
+CLASSES = {
+    name: own for name, own in (PUBLIC | RESULTS).items() if inspect.isclass(own)
+}
 
 
 def examples(documented):
@@ -61,11 +65,14 @@ def test_the_members_of_a_public_class_stand_in_an_example(name):
     own = examples(CLASSES[name])
     known = {*KERNEL_ARRAYS.get(name, "").split()}
     of_class = {member for member, _ in members(CLASSES[name])}
-    assert known <= of_class, f"{known - of_class} are no members of {name}: take them off the list"
+    assert known <= of_class, (
+        f"{known - of_class} are no members of {name}: take them off the list"
+    )
     unseen = [
         member
         for member, function in members(CLASSES[name])
-        if member not in known and not re.search(rf"\.{member}\b", own + examples(function))
+        if member not in known
+        and not re.search(rf"\.{member}\b", own + examples(function))
     ]
     assert not unseen, (
         f"use {', '.join(unseen)} in an example, each in its own docstring or in that of {name}"

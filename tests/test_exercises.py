@@ -18,7 +18,9 @@ TEXT = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8
 EXERCISES = {
     title: re.findall(r"^```(\w+)\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
     for title, body in re.findall(
-        r"^### (.*?)\n(.*?)(?=^##|\Z)", TEXT.partition("## Exercises")[2], re.MULTILINE | re.DOTALL
+        r"^### (.*?)\n(.*?)(?=^##|\Z)",
+        TEXT.partition("## Exercises")[2],
+        re.MULTILINE | re.DOTALL,
     )
 }
 REGISTRIES = (COMMANDS, CRITERIA, COMPONENT_SOLVERS, table.FORMATS, methods.METHODS)

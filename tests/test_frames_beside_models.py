@@ -15,7 +15,9 @@ def frame():
     a = rng.integers(0, 2, 200)
     b = np.where(rng.random(200) < 0.9, a, 1 - a)
     age = np.round(rng.normal(40, 5, 200) + 10 * a, 1)
-    return pd.DataFrame({"a": a, "b": b, "age": age, "row": [f"r{k}" for k in range(200)]})
+    return pd.DataFrame(
+        {"a": a, "b": b, "age": age, "row": [f"r{k}" for k in range(200)]}
+    )
 
 
 FRAME = frame()
@@ -65,7 +67,9 @@ def joint_of(model):
 
 
 @pytest.mark.parametrize("kind", ["network", "decision graph", "naive Bayes"])
-def test_log_likelihoods_of_rows_are_those_of_the_joint_with_missing_cells_summed_out(kind):
+def test_log_likelihoods_of_rows_are_those_of_the_joint_with_missing_cells_summed_out(
+    kind,
+):
     model, rows = MODELS[kind], FRAME.drop(columns="row").head(40).astype(object)
     full, table = joint_of(model), LEARNED.dataset.part(slice(40))
     complete = model.log_likelihood_rows(rows)
@@ -77,7 +81,9 @@ def test_log_likelihoods_of_rows_are_those_of_the_joint_with_missing_cells_summe
     expected = [np.log(full[cell].sum()) for cell in cells]
     in_order = rows.mask(hidden)[["age", "b", "a"]]
     for some in (in_order, el.Dataset(codes, table.names, table.states)):
-        np.testing.assert_allclose(model.log_likelihood_rows(some), expected, atol=1e-12)
+        np.testing.assert_allclose(
+            model.log_likelihood_rows(some), expected, atol=1e-12
+        )
 
 
 def test_arrays_have_the_states_of_the_model_by_place():
@@ -116,9 +122,17 @@ def test_tables_of_other_libraries_are_taken():
 
 
 def test_answers_about_rows_of_a_frame_have_its_index():
-    rows = FRAME.set_index("row").drop(columns="age").sample(frac=1, random_state=1).head(4)
+    rows = (
+        FRAME.set_index("row")
+        .drop(columns="age")
+        .sample(frac=1, random_state=1)
+        .head(4)
+    )
     gaps = rows.assign(b=[None, 0, 1, None])
     assert el.query_rows(LEARNED, rows, "a").to_frame().index.equals(rows.index)
     assert el.classify(LEARNED, rows, "a").to_frame().index.equals(rows.index)
     missing = el.Dataset.from_frame(gaps, states={"a": ["0", "1"], "b": ["0", "1"]})
-    assert missing.completion_frame([0, 1])["row"].tolist() == [rows.index[0], rows.index[3]]
+    assert missing.completion_frame([0, 1])["row"].tolist() == [
+        rows.index[0],
+        rows.index[3],
+    ]

@@ -16,5 +16,7 @@ def test_a_text_that_is_not_plain_is_named_by_its_words():
     assert pytest_make_parametrize_id(0.5) is None
     assert pytest_make_parametrize_id("a plain text") == "a plain text"
     assert pytest_make_parametrize_id("1\na 1\n") == "1 a 1~a90b5520"
-    first, second = (pytest_make_parametrize_id(b"\x1f\x8b words" * 99 + e) for e in (b"a", b"b"))
+    first, second = (
+        pytest_make_parametrize_id(b"\x1f\x8b words" * 99 + e) for e in (b"a", b"b")
+    )
     assert first != second

@@ -105,7 +105,9 @@ def chain(table: Dataset) -> tuple[tuple[int, ...], ...]:
     """Return the parents of the same network, whatever the order of the variables."""
     at = {name: v for v, name in enumerate(table.names)}
     arcs = [(at[p], at[c]) for p, c in ARCS if p in at and c in at]
-    return tuple(tuple(sorted(p for p, c in arcs if c == v)) for v in range(table.n_variables))
+    return tuple(
+        tuple(sorted(p for p, c in arcs if c == v)) for v in range(table.n_variables)
+    )
 
 
 def best_score(method: str, score: object) -> Callable[[Dataset], float]:
@@ -141,7 +143,9 @@ def expected_counts_score(table: Dataset) -> float:
     """Return the best score for counts that are expected under one network."""
     network = fit_em(table, chain(table), starts=1, tolerance=1e-12).model
     counts = expected_counts(network, table, 3)
-    return solve(candidate_parent_sets(table, BDeu(2.0), max_parents=2, counts=counts)).score
+    return solve(
+        candidate_parent_sets(table, BDeu(2.0), max_parents=2, counts=counts)
+    ).score
 
 
 def selection_score(table: Dataset) -> float:
@@ -157,7 +161,8 @@ def without_ties(table: Dataset) -> Dataset:
     labels = [[int(own[code][1:]) for own, code in zip(table.states, row, strict=True)]
               for row in table.codes]  # fmt: skip
     return replace(
-        table, weights=table.row_weights * (1 + labels @ np.array([0.013, 0.038, 0.071]))
+        table,
+        weights=table.row_weights * (1 + labels @ np.array([0.013, 0.038, 0.071])),
     )
 
 
@@ -182,13 +187,19 @@ INCOMPLETE = {
     "branching, BIC": (best_score("branching", BIC()), WITH_A_CONSTANT),
     "exact, BDeu": (best_score("exact", BDeu(1.0)), WITH_A_CONSTANT),
     "gadget, BIC": (best_score("gadget", BIC()), WITH_A_CONSTANT),
-    "EM": (em_log_likelihood, (*WITH_A_CONSTANT, add_an_empty_row, add_a_row_of_no_weight)),
+    "EM": (
+        em_log_likelihood,
+        (*WITH_A_CONSTANT, add_an_empty_row, add_a_row_of_no_weight),
+    ),
     "EM of a graph": (
         refined_objective,
         (permute_rows, weigh_by_ones, add_an_empty_row, add_a_row_of_no_weight),
     ),
     "posteriors": (posteriors, ANY_SCORE),
-    "expected counts": (expected_counts_score, (*REORDERINGS, add_an_incomplete_constant)),
+    "expected counts": (
+        expected_counts_score,
+        (*REORDERINGS, add_an_incomplete_constant),
+    ),
     "structural EM": (expected_score, (*REORDERINGS, weigh_by_ones)),
 }
 
@@ -196,7 +207,10 @@ INCOMPLETE = {
 COMPLETE = {
     "solve": (selection_score, (*ANY_SCORE, add_a_row_of_no_weight)),
     "counts": (complete_log_likelihood, (*ANY_SCORE, add_a_row_of_no_weight)),
-    "a graph over a forest": (forest_log_likelihood, (permute_rows, permute_states, weigh_by_ones)),
+    "a graph over a forest": (
+        forest_log_likelihood,
+        (permute_rows, permute_states, weigh_by_ones),
+    ),
 }
 examples = settings(max_examples=8)
 tables = partial(datasets, rows=(2, 7), variables=(3, 3), states=(2, 3))
@@ -210,7 +224,10 @@ def few_missing(table: Dataset) -> Dataset:
 
 
 def assert_unchanged(
-    stage: Callable[[Dataset], float], changes: Iterable[Change], table: Dataset, seed: int
+    stage: Callable[[Dataset], float],
+    changes: Iterable[Change],
+    table: Dataset,
+    seed: int,
 ) -> None:
     found = stage(table)
     for change in changes:
@@ -221,12 +238,16 @@ def assert_unchanged(
 @pytest.mark.parametrize(("stage", "changes"), INCOMPLETE.values(), ids=INCOMPLETE)
 @examples
 @given(table=tables(missing=True).map(few_missing), seed=st.integers(0, 99))
-def test_an_incomplete_table_in_another_form_has_the_same_answer(stage, changes, table, seed):
+def test_an_incomplete_table_in_another_form_has_the_same_answer(
+    stage, changes, table, seed
+):
     assert_unchanged(stage, changes, table, seed)
 
 
 @pytest.mark.parametrize(("stage", "changes"), COMPLETE.values(), ids=COMPLETE)
 @examples
 @given(table=tables(), seed=st.integers(0, 99))
-def test_a_complete_table_in_another_form_has_the_same_answer(stage, changes, table, seed):
+def test_a_complete_table_in_another_form_has_the_same_answer(
+    stage, changes, table, seed
+):
     assert_unchanged(stage, changes, table, seed)

@@ -44,8 +44,12 @@ def test_a_message_about_a_column_says_what_to_write(tmp_path, name):
 
 
 def test_what_a_message_says_helps():
-    frame = pd.DataFrame({"smoke": ["no", "yes"] * 30, "n": np.arange(60) / 7, "place": "x"})
-    table = el.Dataset.from_frame(frame, drop=["place"], discretise={"n": "frequency:3"})
+    frame = pd.DataFrame(
+        {"smoke": ["no", "yes"] * 30, "n": np.arange(60) / 7, "place": "x"}
+    )
+    table = el.Dataset.from_frame(
+        frame, drop=["place"], discretise={"n": "frequency:3"}
+    )
     assert table.names == ("smoke", "n")
     array = el.Dataset.from_frame(
         frame.to_numpy(object), drop=["X2"], discretise={"X1": "frequency:3"}
@@ -57,7 +61,9 @@ def test_what_a_message_says_helps():
 
 def test_scores_are_named_as_they_are_given():
     table = el.Dataset.from_frame(np.array([["a", "x"], ["b", "y"]]))
-    with pytest.raises(el.ExactlearnError, match="ess='auto' is for score='bdeu', found 'bic'"):
+    with pytest.raises(
+        el.ExactlearnError, match="ess='auto' is for score='bdeu', found 'bic'"
+    ):
         el.learn(table, score="bic", ess="auto")
     with parameters_written(lambda parameter, value: f"<{parameter}>"):
         assert as_written("drop", ["a"]) == "<drop>"
@@ -68,7 +74,11 @@ def test_what_a_message_lists_is_not_cut_but_what_it_quotes():
     names = ", ".join(f"'column {k}'" for k in range(500))
     cure = "; drop them (drop=['column 0'])"
     for quoted in (2000 * "x", 500 * "many words "):
-        message = str(el.errors.DataError(f"found {quoted!r} in the model's columns {names}{cure}"))
+        message = str(
+            el.errors.DataError(
+                f"found {quoted!r} in the model's columns {names}{cure}"
+            )
+        )
         assert message.endswith(f"{names}{cure}")
         assert len(message) < len(names + cure) + 120
 
@@ -92,7 +102,9 @@ MANY = list(range(100_000))
 )
 def test_a_list_in_a_run_file_is_quoted_in_part(tmp_path, text):
     (tmp_path / "x.toml").write_text(text)
-    done = CliRunner().invoke(main, ["run", str(tmp_path / "x.toml"), "-o", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        main, ["run", str(tmp_path / "x.toml"), "-o", str(tmp_path / "out")]
+    )
     assert done.exit_code == 2
     assert "expected" in done.stderr
     assert "0, 1, 2, 3" in done.stderr
@@ -101,7 +113,9 @@ def test_a_list_in_a_run_file_is_quoted_in_part(tmp_path, text):
 
 @pytest.mark.parametrize("tidy", [False, True])
 def test_a_message_about_thousands_of_columns_is_cut(tmp_path, tidy):
-    frame = pd.DataFrame({f"constant {k}": ["x", "x"] for k in range(2000)} | {"a": ["x", "y"]})
+    frame = pd.DataFrame(
+        {f"constant {k}": ["x", "x"] for k in range(2000)} | {"a": ["x", "y"]}
+    )
     path = tmp_path / "wide.csv"
     frame.to_csv(path, index=False)
     done = CliRunner().invoke(main, ["solve", str(path), *["--tidy"] * tidy])
@@ -164,7 +178,9 @@ def advised(message, function):
 
 @pytest.mark.parametrize("columns", TABLES)
 @pytest.mark.parametrize(("call", "function", "more"), list(takers()))
-def test_an_option_that_a_message_names_exists_in_what_raised_it(call, function, more, columns):
+def test_an_option_that_a_message_names_exists_in_what_raised_it(
+    call, function, more, columns
+):
     frame = pd.DataFrame({"smoke": ["no", "yes"] * (ROWS // 2), **TABLES[columns]})
     with pytest.raises(el.ExactlearnError) as caught:
         call(frame, *more)
@@ -189,6 +205,11 @@ def test_what_is_advised_of_a_frame_works_where_it_is_advised():
     learned = el.learn(frame, states={"cough": ["no", "yes"]})
     assert learned.names == ("smoke", "cough")
     with pytest.warns(el.errors.ColumnWarning):
-        assert el.cross_validate(frame, ["independent"], 2, tidy=True).best == "independent"
+        assert (
+            el.cross_validate(frame, ["independent"], 2, tidy=True).best
+            == "independent"
+        )
     with pytest.warns(el.errors.ColumnWarning):
-        assert el.impute(frame.replace("yes", None).assign(a=["x", "y"] * 10), tidy=True)
+        assert el.impute(
+            frame.replace("yes", None).assign(a=["x", "y"] * 10), tidy=True
+        )

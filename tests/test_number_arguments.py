@@ -23,7 +23,9 @@ NAIVE_BAYES = el.learn_naive_bayes(TABLE, components=2).model
 GRAPH = el.compile_network(NETWORK, steps=0)
 
 REQUIRED = {
-    **dict.fromkeys(("data", "dataset", "frame", "table", "test", "train", "validation"), TABLE),
+    **dict.fromkeys(
+        ("data", "dataset", "frame", "table", "test", "train", "validation"), TABLE
+    ),
     **dict.fromkeys(("p", "q", "model", "network"), NETWORK),
     **dict.fromkeys(("graph", "pdg"), GRAPH),
     "child": 0,
@@ -62,26 +64,41 @@ UNIONS = (Union, UnionType)
 
 def is_number(annotation: Any, kind: type) -> bool:
     """Return whether a parameter is a number of this type, or that or something else."""
-    return annotation is kind or (get_origin(annotation) in UNIONS and kind in get_args(annotation))
+    return annotation is kind or (
+        get_origin(annotation) in UNIONS and kind in get_args(annotation)
+    )
 
 
 def cases() -> Iterator[Any]:
     """Yield each public function with each of its parameters that is a number."""
     public = [getattr(el, name) for name in el.__all__]
     for function in (*public, *OTHERS):
-        if not callable(function) or (isclass(function) and issubclass(function, Exception)):
+        if not callable(function) or (
+            isclass(function) and issubclass(function, Exception)
+        ):
             continue
         for name, parameter in signature(function).parameters.items():
             if name not in ("child", "variable") and any(
                 is_number(parameter.annotation, kind) for kind in (int, float)
             ):
-                yield pytest.param(function, parameter, id=f"{function.__name__}-{name}")
+                yield pytest.param(
+                    function, parameter, id=f"{function.__name__}-{name}"
+                )
 
 
 @pytest.mark.parametrize(("function", "parameter"), list(cases()))
-def test_what_is_no_such_number_is_refused_by_name(function: Any, parameter: Parameter) -> None:
+def test_what_is_no_such_number_is_refused_by_name(
+    function: Any, parameter: Parameter
+) -> None:
     is_whole = not is_number(parameter.annotation, float)
-    required = {"most": 1, "variable": 0, "bins": 2, "replicates": 2, "k": 1, "size_weight": 0.5}
+    required = {
+        "most": 1,
+        "variable": 0,
+        "bins": 2,
+        "replicates": 2,
+        "k": 1,
+        "size_weight": 0.5,
+    }
     if function is el.fit_naive_bayes:
         required["model"] = NAIVE_BAYES
     arguments = {
@@ -90,8 +107,13 @@ def test_what_is_no_such_number_is_refused_by_name(function: Any, parameter: Par
         if each.default is Parameter.empty and each.kind is not Parameter.VAR_KEYWORD
     }
     wrong = [math.nan, np.float64("nan"), -math.inf, True, np.True_, "x", [1], 1j]
-    for value in [*wrong, *([1.9, -1, math.inf, 10**30, Fraction(1, 3)] if is_whole else [])]:
-        with pytest.raises(ExactlearnError, match=f"'{parameter.name}': expected .*, found"):
+    for value in [
+        *wrong,
+        *([1.9, -1, math.inf, 10**30, Fraction(1, 3)] if is_whole else []),
+    ]:
+        with pytest.raises(
+            ExactlearnError, match=f"'{parameter.name}': expected .*, found"
+        ):
             function(**{**arguments, parameter.name: value})
 
 
@@ -102,11 +124,16 @@ TWOS = (2.0, np.float64(2.0), np.int64(2), np.float32(2), Fraction(2))
 def test_a_number_is_taken_by_its_value(two: Any) -> None:
     assert repr(COUNT(two, "k")) == "2"
     assert repr(el.BDeu(two).ess) in ("2", "2.0")
-    assert el.learn(TABLE, max_parents=two, seed=two) == el.learn(TABLE, max_parents=2, seed=2)
+    assert el.learn(TABLE, max_parents=two, seed=two) == el.learn(
+        TABLE, max_parents=2, seed=2
+    )
     assert el.Learning(starts=two).starts == 2
     networks = el.enumerate_networks(PROBLEM, k=two).networks
     assert networks == el.enumerate_networks(PROBLEM, k=2).networks
-    assert el.augment(TABLE, max_parents=two).parents == el.augment(TABLE, max_parents=2).parents
+    assert (
+        el.augment(TABLE, max_parents=two).parents
+        == el.augment(TABLE, max_parents=2).parents
+    )
 
 
 def test_numbers_out_of_range_and_of_another_kind_have_their_own_errors() -> None:
@@ -114,8 +141,14 @@ def test_numbers_out_of_range_and_of_another_kind_have_their_own_errors() -> Non
     assert SECONDS(10**400, "time_limit") == math.inf
     assert NUMBERS["ess"]("auto", "ess") == "auto"
     assert NUMBERS["max_parents"](None, "max_parents") is None
-    for value, error in ((True, ArgumentError), ("1", ArgumentError), (math.nan, OptionError)):
-        with pytest.raises(error, match="argument 'ess': expected a finite number above 0"):
+    for value, error in (
+        (True, ArgumentError),
+        ("1", ArgumentError),
+        (math.nan, OptionError),
+    ):
+        with pytest.raises(
+            error, match="argument 'ess': expected a finite number above 0"
+        ):
             NUMBERS["ess"](value, "ess")
 
 
@@ -134,23 +167,56 @@ def test_options_that_are_passed_on_keep_the_meaning_of_where_they_go() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: el.learn(TABLE, tidy="no"), "'tidy': expected True or False, found 'no'"),
-        (lambda: el.solve(PROBLEM, certify=1), "'certify': expected True or False, found '1'"),
-        (lambda: el.learn(TABLE, missing=math.nan), "'missing': expected one of 'expected'"),
-        (lambda: el.learn(TABLE, constraints=2), "'constraints': expected a list of constraints"),
-        (lambda: el.learn(TABLE, constraints=["a"]), "'constraints': expected constraints"),
+        (
+            lambda: el.learn(TABLE, tidy="no"),
+            "'tidy': expected True or False, found 'no'",
+        ),
+        (
+            lambda: el.solve(PROBLEM, certify=1),
+            "'certify': expected True or False, found '1'",
+        ),
+        (
+            lambda: el.learn(TABLE, missing=math.nan),
+            "'missing': expected one of 'expected'",
+        ),
+        (
+            lambda: el.learn(TABLE, constraints=2),
+            "'constraints': expected a list of constraints",
+        ),
+        (
+            lambda: el.learn(TABLE, constraints=["a"]),
+            "'constraints': expected constraints",
+        ),
         (lambda: el.learn(TABLE, tiers=0), "'tiers': expected groups of variables"),
-        (lambda: el.learn(TABLE, required=[(True, 1)]), "'required': expected the name or"),
+        (
+            lambda: el.learn(TABLE, required=[(True, 1)]),
+            "'required': expected the name or",
+        ),
         (lambda: el.learn(TABLE, on_event=3), "'on_event': expected a function"),
-        (lambda: el.augment(TABLE, solver="x"), "solver: found 'x'; expected one of 'auto'"),
+        (
+            lambda: el.augment(TABLE, solver="x"),
+            "solver: found 'x'; expected one of 'auto'",
+        ),
         (lambda: el.Learning(learner="x"), "learner: found 'x'"),
         (lambda: el.Learning(required=[3]), "'required': expected arcs"),
         (lambda: el.Imputer(learning="bic"), "'learning': expected a Learning"),
-        (lambda: el.impute(TABLE, learning=3), "'learning': expected a Learning, found"),
+        (
+            lambda: el.impute(TABLE, learning=3),
+            "'learning': expected a Learning, found",
+        ),
         (lambda: el.choose_ess(TABLE, counts="x"), "counts: found 'x'"),
-        (lambda: el.choose_ess(TABLE, values=[1, math.nan]), "'values': expected a finite"),
-        (lambda: el.learn_pdg(TABLE, size_weights=[2]), "'size_weights': expected a number from 0"),
-        (lambda: el.bootstrap(TABLE, 2, max_parents=math.nan), "'max_parents': expected"),
+        (
+            lambda: el.choose_ess(TABLE, values=[1, math.nan]),
+            "'values': expected a finite",
+        ),
+        (
+            lambda: el.learn_pdg(TABLE, size_weights=[2]),
+            "'size_weights': expected a number from 0",
+        ),
+        (
+            lambda: el.bootstrap(TABLE, 2, max_parents=math.nan),
+            "'max_parents': expected",
+        ),
         (lambda: el.bootstrap(TABLE, 2, learner=3), "'learner': expected"),
         (lambda: el.cross_validate(TABLE, 3), "'learners': expected"),
         (lambda: el.sl_curves(TABLE, TABLE, languages=3), "'languages': expected"),
@@ -158,8 +224,14 @@ def test_options_that_are_passed_on_keep_the_meaning_of_where_they_go() -> None:
         (lambda: el.solve(PROBLEM, start=3), "'start': expected the parents"),
         (lambda: el.solve(PROBLEM, parameters=3), "'parameters': expected"),
         (lambda: el.Problem.from_candidates("ab", 3), "'candidates': expected"),
-        (lambda: el.graphs.markov_blanket(NETWORK.parents, -1), "expected an index from 0"),
-        (lambda: el.graphs.d_separated(NETWORK.parents, [9], []), "expected an index from 0 to 4"),
+        (
+            lambda: el.graphs.markov_blanket(NETWORK.parents, -1),
+            "expected an index from 0",
+        ),
+        (
+            lambda: el.graphs.d_separated(NETWORK.parents, [9], []),
+            "expected an index from 0 to 4",
+        ),
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_name(call: Any, message: str) -> None:

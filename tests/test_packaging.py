@@ -43,7 +43,9 @@ def test_a_checkout_sees_the_installed_tree(name):
 
 def test_every_bundled_file_is_packaged():
     patterns = SETUPTOOLS["package-data"]["exactlearn.instances"]
-    files = [p for p in (ROOT / "instances").iterdir() if p.is_file() and p.suffix != ".py"]
+    files = [
+        p for p in (ROOT / "instances").iterdir() if p.is_file() and p.suffix != ".py"
+    ]
     assert files
     assert [p for p in files if not any(p.match(pattern) for pattern in patterns)] == []
 

@@ -104,10 +104,17 @@ def test_missingness_graphs_are_equal_however_they_leave_indicators_out():
 
 def test_nan_equals_nan_and_types_of_integers_do_not_matter(objects):
     table = objects["TableAnswer"]
-    rows = np.where(np.arange(len(table.posteriors[0]))[:, None] == 0, np.nan, table.posteriors[0])
-    assert replace(table, posteriors=(rows,)) == replace(table, posteriors=(rows.copy(),))
+    rows = np.where(
+        np.arange(len(table.posteriors[0]))[:, None] == 0, np.nan, table.posteriors[0]
+    )
+    assert replace(table, posteriors=(rows,)) == replace(
+        table, posteriors=(rows.copy(),)
+    )
     augmentation = objects["Augmentation"]
-    assert replace(augmentation, values=augmentation.values.astype(np.int8)) == augmentation
+    assert (
+        replace(augmentation, values=augmentation.values.astype(np.int8))
+        == augmentation
+    )
 
 
 def test_a_table_goes_to_pandas_and_back(objects):
@@ -120,7 +127,8 @@ def test_a_table_goes_to_pandas_and_back(objects):
 
 def test_bins_go_to_pandas_as_ordered_labels():
     table = el.Dataset.from_frame(
-        pd.DataFrame({"x": [0.5, 1.5, 2.5, None], "y": list("aabb")}), discretise={"x": "width:2"}
+        pd.DataFrame({"x": [0.5, 1.5, 2.5, None], "y": list("aabb")}),
+        discretise={"x": "width:2"},
     )
     column = table.to_frame()["x"]
     assert column.cat.ordered
@@ -150,7 +158,9 @@ def test_completions_go_to_pandas(objects):
 def test_posteriors_go_to_pandas(objects):
     frame = objects["Answer"].to_frame()
     assert [*frame] == ["variable", "state", "probability"]
-    assert frame.groupby("variable")["probability"].sum().tolist() == pytest.approx([1.0] * 7)
+    assert frame.groupby("variable")["probability"].sum().tolist() == pytest.approx(
+        [1.0] * 7
+    )
     rows = objects["TableAnswer"].to_frame()
     assert rows["lung"].sum(axis=1).tolist() == pytest.approx([1.0] * len(rows))
     known = objects["Classification"]
@@ -166,26 +176,41 @@ def test_tables_and_arcs_of_a_network_go_to_pandas_and_networkx(name):
     graph = network.to_networkx()
     assert [*graph] == [*network.names]
     assert {*graph.edges} == arcs
-    assert all(graph.nodes[v]["states"] == [*s] for v, s in zip(graph, network.states, strict=True))
+    assert all(
+        graph.nodes[v]["states"] == [*s]
+        for v, s in zip(graph, network.states, strict=True)
+    )
     for v, family in enumerate(network.parents):
         table = network.table(network.names[v])
         assert [*table.columns] == [*network.states[v]]
         assert table.shape[0] == network.tables[v].size // network.tables[v].shape[-1]
         for codes, p in np.ndenumerate(network.tables[v]):
-            given = tuple(network.states[u][k] for u, k in zip(family, codes, strict=False))
+            given = tuple(
+                network.states[u][k] for u, k in zip(family, codes, strict=False)
+            )
             row = table.loc[given if len(given) > 1 else given[0] if given else ""]
             assert row[network.states[v][codes[-1]]] == p
     with pytest.raises(el.ExactlearnError, match="no variable 'nobody'"):
         network.table("nobody")
 
 
-STRUCTURED = ("Augmentation", "EquivalenceSearch", "LearnedNetwork", "Result", "StructuralEM")
+STRUCTURED = (
+    "Augmentation",
+    "EquivalenceSearch",
+    "LearnedNetwork",
+    "Result",
+    "StructuralEM",
+)
 
 
 @pytest.mark.parametrize("name", ["BayesianNetwork", *STRUCTURED])
 def test_whatever_has_a_network_has_its_arcs_and_graph_by_name(objects, name):
     found = objects[name]
-    arcs = [(found.names[p], found.names[v]) for v, own in enumerate(found.parents) for p in own]
+    arcs = [
+        (found.names[p], found.names[v])
+        for v, own in enumerate(found.parents)
+        for p in own
+    ]
     assert sorted(found.arcs) == sorted(found.structure.arcs) == sorted(arcs)
     graph = found.to_networkx()
     assert ([*graph], {*graph.edges}) == ([*found.names], {*arcs})
@@ -197,14 +222,23 @@ def test_whatever_has_a_network_has_its_arcs_and_graph_by_name(objects, name):
 
 
 def test_an_edge_of_a_class_is_two_arcs_in_networkx():
-    named = el.NamedGraph.linked("abcd", [("a", "c"), ("b", "c")], [("a", "d")], "pattern")
-    assert {*named.to_networkx().edges} == {("a", "c"), ("b", "c"), ("a", "d"), ("d", "a")}
+    named = el.NamedGraph.linked(
+        "abcd", [("a", "c"), ("b", "c")], [("a", "d")], "pattern"
+    )
+    assert {*named.to_networkx().edges} == {
+        ("a", "c"),
+        ("b", "c"),
+        ("a", "d"),
+        ("d", "a"),
+    }
     assert named.to_frame().values.tolist() == [
         ["a", "c", True],
         ["b", "c", True],
         ["a", "d", False],
     ]
-    assert [*el.graphs.PartiallyDirectedGraph(3, frozenset(), frozenset()).to_networkx()] == [
+    assert [
+        *el.graphs.PartiallyDirectedGraph(3, frozenset(), frozenset()).to_networkx()
+    ] == [
         0,
         1,
         2,

@@ -47,7 +47,9 @@ def classification(table: Dataset) -> list[float]:
 
 def judged_cells(table: Dataset) -> list[float]:
     imputed = by_proportions(table, 0)
-    cells = JudgedCells.of(table, imputed.values, truth_of(table), imputed.probabilities)
+    cells = JudgedCells.of(
+        table, imputed.values, truth_of(table), imputed.probabilities
+    )
     return [cells.accuracy, cells.log_loss]
 
 
@@ -56,7 +58,9 @@ def comparison(table: Dataset) -> list[float]:
     pair = (table, truth_of(table))
     condition = Condition(table="table", hidden="", draw=lambda seed: pair)
     methods = {"first": by_proportions, "second": by_second_state}
-    runs = {name: completed(condition, method, name, 0) for name, method in methods.items()}
+    runs = {
+        name: completed(condition, method, name, 0) for name, method in methods.items()
+    }
     accuracy = ahead([runs], "first", "second", "accuracy")
     loss = ahead([runs], "first", "second", "log_loss")
     cells = runs["first"]["cells"]
@@ -71,7 +75,9 @@ def masking(table: Dataset) -> list[float]:
 
 @pytest.mark.parametrize("figures", [classification, judged_cells, comparison, masking])
 @pytest.mark.parametrize("seed", range(3))
-def test_merged_rows_count_by_their_weights(figures: Callable[[Dataset], list[float]], seed):
+def test_merged_rows_count_by_their_weights(
+    figures: Callable[[Dataset], list[float]], seed
+):
     table = table_of(seed)
     merged = merge_rows([table])
     assert merged.n_rows < table.n_rows
@@ -90,7 +96,9 @@ def test_rows_of_no_weight_count_nowhere():
 
 
 def test_few_rows_with_weights_are_tested_by_all_signs():
-    weighted = ClusteredTest.of([np.array([1.0, -1.0])], 4, [["u", "v"]], [np.array([3.0, 1.0])])
+    weighted = ClusteredTest.of(
+        [np.array([1.0, -1.0])], 4, [["u", "v"]], [np.array([3.0, 1.0])]
+    )
     units = [["u1", "u2", "u3", "v"]]
     assert weighted == ClusteredTest.of([np.array([1.0, 1.0, 1.0, -1.0])], 4, units)
 
@@ -133,7 +141,9 @@ LEARNERS: dict[str, Callable[[Dataset], object]] = {
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 @pytest.mark.parametrize("table", WEIGHTLESS.values(), ids=WEIGHTLESS)
-def test_a_table_without_weight_is_refused(table: Dataset, learner: Callable[[Dataset], object]):
+def test_a_table_without_weight_is_refused(
+    table: Dataset, learner: Callable[[Dataset], object]
+):
     with pytest.raises(DataError, match="no rows of positive weight: nothing to"):
         learner(table)
 
@@ -141,7 +151,9 @@ def test_a_table_without_weight_is_refused(table: Dataset, learner: Callable[[Da
 def test_a_column_of_weights_that_are_all_zero_is_named(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b,w\nno,yes,0\nyes,no,0.0\n")
-    with pytest.raises(DataError, match="column 'w': no rows of positive weight, as all 2 weights"):
+    with pytest.raises(
+        DataError, match="column 'w': no rows of positive weight, as all 2 weights"
+    ):
         el.read_dataset(path, weights="w")
 
 

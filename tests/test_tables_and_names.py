@@ -27,7 +27,8 @@ def rows(missing):
 
 ARRAYS = {missing: rows(missing) for missing in (False, True)}
 DATASETS = {
-    missing: el.Dataset(array, NAMES, (("0", "1"),) * 3) for missing, array in ARRAYS.items()
+    missing: el.Dataset(array, NAMES, (("0", "1"),) * 3)
+    for missing, array in ARRAYS.items()
 }
 FRAMES = {
     missing: pd.DataFrame(array, columns=list(NAMES)).replace(-1, None)
@@ -72,7 +73,9 @@ TABLES = {
     "choose_smoothing": lambda t: el.choose_smoothing(t(False), NETWORK.parents),
     "classify": lambda t: el.classify(NETWORK, t(False), "X2"),
     "cross_validate": lambda t: (
-        el.cross_validate(t(False), ["chow-liu"], 2).to_frame()["log_likelihood"].tolist()
+        el.cross_validate(t(False), ["chow-liu"], 2)
+        .to_frame()["log_likelihood"]
+        .tolist()
     ),
     "equivalence_search": lambda t: el.equivalence_search(t(False), "bic"),
     "fit_by_missingness_graph": lambda t: (
@@ -96,14 +99,18 @@ TABLES = {
     "query_rows": lambda t: el.query_rows(NETWORK, t(True), "X2"),
     "refine": lambda t: el.refine(GRAPH, t(True), iterations=2).model,
     "score_family": lambda t: el.score_family(t(False), 1, [0], "bdeu"),
-    "simulate_missingness": lambda t: el.simulate_missingness(t(False), "mcar:0.1", rng()),
+    "simulate_missingness": lambda t: el.simulate_missingness(
+        t(False), "mcar:0.1", rng()
+    ),
     "sl_curves": lambda t: el.sl_curves(
         t(False), t(False), languages=["bn"], size_weights=[0.9]
     ).test.tolist(),
     "smallest_as_likely": lambda t: el.smallest_as_likely(NETWORK, t(False), -1e9),
     "sparse_candidates": lambda t: el.sparse_candidates(t(False), "bic"),
     "structural_em": lambda t: el.structural_em(t(True), "bdeu").network,
-    "structural_em_graph": lambda t: el.structural_em_graph(t(True), iterations=1).graph,
+    "structural_em_graph": lambda t: (
+        el.structural_em_graph(t(True), iterations=1).graph
+    ),
 }
 
 VARIABLES = {
@@ -116,7 +123,9 @@ VARIABLES = {
     ),
     "choose_smoothing": lambda v: el.choose_smoothing(WHOLE, [(), (v(0),), [v(1)]]),
     "classify": lambda v: el.classify(NETWORK, WHOLE, v(2)),
-    "compare_structures": lambda v: el.graphs.compare_structures(NETWORK, NETWORK.parents),
+    "compare_structures": lambda v: el.graphs.compare_structures(
+        NETWORK, NETWORK.parents
+    ),
     "covered_edges": lambda v: el.graphs.covered_edges(NETWORK),
     "cpdag": lambda v: el.graphs.cpdag(NETWORK),
     "d_separated": lambda v: el.graphs.d_separated(NETWORK, [v(0)], [v(1)]),
@@ -132,7 +141,9 @@ VARIABLES = {
     ),
     "inclusion_boundary": lambda v: list(el.graphs.inclusion_boundary(NETWORK)),
     "independences": lambda v: el.independences(GRAPH, None, [v(2)]),
-    "joint_posterior": lambda v: el.queries.joint_posterior(NETWORK, None, [v(2), v(0)]),
+    "joint_posterior": lambda v: el.queries.joint_posterior(
+        NETWORK, None, [v(2), v(0)]
+    ),
     "learn": lambda v: (
         el.learn(
             WHOLE,
@@ -143,15 +154,25 @@ VARIABLES = {
     "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
     "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
     "unmerged_graph": lambda v: el.unmerged_graph(NETWORK, root=v(0)),
-    "most_probable_explanations": lambda v: el.most_probable_explanations(NETWORK, {v(0): "1"}),
-    "most_probable_states": lambda v: el.queries.most_probable_states(NETWORK, None, [v(2)]),
+    "most_probable_explanations": lambda v: el.most_probable_explanations(
+        NETWORK, {v(0): "1"}
+    ),
+    "most_probable_states": lambda v: el.queries.most_probable_states(
+        NETWORK, None, [v(2)]
+    ),
     "pattern": lambda v: el.graphs.pattern(NETWORK),
     "query": lambda v: el.query(NETWORK, {v(0): "1"}, [v(2)]),
     "query_rows": lambda v: el.query_rows(NETWORK, WHOLE, [v(2)]),
-    "recoverability": lambda v: el.recoverability([(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"),
+    "recoverability": lambda v: el.recoverability(
+        [(), (v(0),), ()], NAMES, "X1 <- X0; X2 <-"
+    ),
     "score_family": lambda v: el.score_family(WHOLE, v(1), [v(0)], "bdeu"),
-    "sparse_candidates": lambda v: el.sparse_candidates(WHOLE, "bic", required=[(v(2), v(0))]),
-    "structural_em": lambda v: el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network,
+    "sparse_candidates": lambda v: el.sparse_candidates(
+        WHOLE, "bic", required=[(v(2), v(0))]
+    ),
+    "structural_em": lambda v: (
+        el.structural_em(HOLED, "bdeu", required=[(v(2), v(0))]).network
+    ),
     "structural_hamming_distance": lambda v: el.graphs.structural_hamming_distance(
         NETWORK, NETWORK
     ),
@@ -159,7 +180,16 @@ VARIABLES = {
 
 TABLE_PARAMETERS = {"dataset", "data", "table", "train"}
 VARIABLE_PARAMETERS = {
-    *("parents", "required", "forbidden", "variables", "targets", "first", "child", "variable"),
+    *(
+        "parents",
+        "required",
+        "forbidden",
+        "variables",
+        "targets",
+        "first",
+        "child",
+        "variable",
+    ),
     *("target", "learnt", "root", "evidence"),
 }
 FUNCTIONS = {
@@ -173,14 +203,17 @@ FILES = {name for name in FUNCTIONS if name.startswith(("read_", "write_"))}
 def test_every_public_function_is_tried():
     wanted = {name for name, own in FUNCTIONS.items() if own & TABLE_PARAMETERS} - FILES
     assert wanted - {*TABLES} == set()
-    wanted = {name for name, own in FUNCTIONS.items() if own & VARIABLE_PARAMETERS} - FILES
+    wanted = {
+        name for name, own in FUNCTIONS.items() if own & VARIABLE_PARAMETERS
+    } - FILES
     assert wanted - {*VARIABLES} == set()
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_a_frame_and_an_array_are_taken_for_a_dataset(name):
     expected, *others = (
-        told(TABLES[name](lambda missing, own=own: own[missing])) for own in FORMS.values()
+        told(TABLES[name](lambda missing, own=own: own[missing]))
+        for own in FORMS.values()
     )
     for found in others:
         assert found == expected
@@ -188,7 +221,9 @@ def test_a_frame_and_an_array_are_taken_for_a_dataset(name):
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
 def test_names_and_indices_name_the_same_variables(name):
-    by_index, by_name = (told(VARIABLES[name](of)) for of in (lambda v: v, lambda v: NAMES[v]))
+    by_index, by_name = (
+        told(VARIABLES[name](of)) for of in (lambda v: v, lambda v: NAMES[v])
+    )
     assert by_name == by_index
 
 
@@ -213,7 +248,9 @@ def test_graphs_are_those_of_whatever_has_parents():
         == el.graphs.cpdag(found.parents)
         == el.graphs.cpdag(found.network).graph
     )
-    with pytest.raises(el.ExactlearnError, match="expected the same variables; only one has"):
+    with pytest.raises(
+        el.ExactlearnError, match="expected the same variables; only one has"
+    ):
         el.fit_complete(WHOLE, el.NamedGraph.of((*NAMES[:2], "other"), [(), (), ()]))
     with pytest.raises(el.ExactlearnError, match="by index"):
         el.graphs.cpdag([(), ("X0",)])
@@ -230,14 +267,18 @@ def named(graph):
 
 
 NAMES_OUT = {
-    "completed_pattern": lambda graph: named(el.graphs.completed_pattern(el.graphs.pattern(graph))),
+    "completed_pattern": lambda graph: named(
+        el.graphs.completed_pattern(el.graphs.pattern(graph))
+    ),
     "consistent_extension": lambda graph: named(
         el.graphs.consistent_extension(el.graphs.cpdag(graph))
     ),
     "covered_edges": lambda graph: {*el.graphs.covered_edges(graph)},
     "cpdag": lambda graph: named(el.graphs.cpdag(graph)),
     "d_separated": lambda graph: {*el.graphs.d_separated(graph, [0], [1])},
-    "inclusion_boundary": lambda graph: [*map(named, el.graphs.inclusion_boundary(graph))],
+    "inclusion_boundary": lambda graph: [
+        *map(named, el.graphs.inclusion_boundary(graph))
+    ],
     "markov_blanket": lambda graph: {*el.graphs.markov_blanket(graph, 1)},
     "pattern": lambda graph: named(el.graphs.pattern(graph)),
 }
@@ -282,7 +323,13 @@ def test_problems_and_constraints_are_told_by_name():
 
 LABELS = ("2", "0", "1")
 IN_ORDER = {
-    *("cell_losses", "choose_smoothing", "fit_by_missingness_graph", "fit_deletion", "fit_em"),
+    *(
+        "cell_losses",
+        "choose_smoothing",
+        "fit_by_missingness_graph",
+        "fit_deletion",
+        "fit_em",
+    ),
     *("fit_with_indicators", "recoverability"),
 }
 """These are given families in the order of the variables, where an integer is an index."""
@@ -292,7 +339,8 @@ IN_ORDER = {
 def labelled(monkeypatch):
     """Tables and models of this module have variables that are named by numbers, out of order."""
     tables = {
-        missing: el.Dataset(own.codes, LABELS, own.states) for missing, own in DATASETS.items()
+        missing: el.Dataset(own.codes, LABELS, own.states)
+        for missing, own in DATASETS.items()
     }
     network = el.fit_complete(tables[False], NETWORK.parents)
     monkeypatch.setitem(globals(), "DATASETS", tables)
@@ -300,7 +348,9 @@ def labelled(monkeypatch):
     monkeypatch.setitem(globals(), "HOLED", tables[True])
     monkeypatch.setitem(globals(), "NETWORK", network)
     monkeypatch.setitem(globals(), "GRAPH", el.compile_network(network, steps=0))
-    monkeypatch.setitem(globals(), "BAYES", el.learn_naive_bayes(network.sample(60, rng())).model)
+    monkeypatch.setitem(
+        globals(), "BAYES", el.learn_naive_bayes(network.sample(60, rng())).model
+    )
 
 
 def relabelled(found):
@@ -328,15 +378,25 @@ def within(arcs):
 
 
 SEARCHES = {
-    "augment": lambda t, arcs: el.augment(t, "bdeu", method="t-local", **within(arcs), **FEW).arcs,
-    "gadget": lambda t, arcs: el.augment(t, "bdeu", method="gadget", **within(arcs), **FEW).arcs,
-    "bootstrap": lambda t, arcs: el.bootstrap(t, 3, ess=1, **within(arcs)).averaged(0).arcs,
+    "augment": lambda t, arcs: (
+        el.augment(t, "bdeu", method="t-local", **within(arcs), **FEW).arcs
+    ),
+    "gadget": lambda t, arcs: (
+        el.augment(t, "bdeu", method="gadget", **within(arcs), **FEW).arcs
+    ),
+    "bootstrap": lambda t, arcs: (
+        el.bootstrap(t, 3, ess=1, **within(arcs)).averaged(0).arcs
+    ),
     "imputer": lambda t, arcs: (
         el.Imputer("mpe", el.Learning(starts=1, **within(arcs))).fit(t).network.arcs
     ),
     "learn": lambda t, arcs: el.learn(t, ess=1, **within(arcs)).arcs,
-    "learn augmented": lambda t, arcs: el.learn(t, missing="augment", **within(arcs)).arcs,
-    "learn by deletion": lambda t, arcs: el.learn(t, missing="f-mcar", ess=1, **within(arcs)).arcs,
+    "learn augmented": lambda t, arcs: (
+        el.learn(t, missing="augment", **within(arcs)).arcs
+    ),
+    "learn by deletion": lambda t, arcs: (
+        el.learn(t, missing="f-mcar", ess=1, **within(arcs)).arcs
+    ),
     "learn with tiers": lambda t, arcs: (
         el.learn(t, ess=1, tiers=[[arcs[0][0]], arcs[1]], **within(arcs)).arcs
     ),
@@ -366,7 +426,11 @@ def test_an_integer_names_a_column_of_a_frame_or_a_file(tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.integers(0, 2, (40, 3)), columns=[3, 2, 0])
     frame[3] = rng.random(40)
-    options = {"drop": [2], "discretise": {3: "width:2"}, "states": {0: ["0", "1", "2"]}}
+    options = {
+        "drop": [2],
+        "discretise": {3: "width:2"},
+        "states": {0: ["0", "1", "2"]},
+    }
     expected = el.Dataset.from_frame(
         frame.rename(columns=str),
         drop="2",
@@ -378,7 +442,9 @@ def test_an_integer_names_a_column_of_a_frame_or_a_file(tmp_path):
     assert el.read_dataset(tmp_path / "t.csv", **options) == expected
     del options["states"]
     assert el.learn(frame, ess=1, **options).names == ("3", "0")
-    with pytest.raises(el.ExactlearnError, match="no variable 1; where variables are named by"):
+    with pytest.raises(
+        el.ExactlearnError, match="no variable 1; where variables are named by"
+    ):
         el.learn(frame, drop=[1])
     array = frame.to_numpy()[:, 1:]
     assert el.Dataset.from_frame(array, drop=[0]).names == ("X1",)
@@ -401,4 +467,6 @@ def test_models_of_integer_labels_take_rows_of_the_frame():
     assert ExactImputer(mode="mode").fit(frame).network_.names == ("3", "2", "0")
     classifier = BayesianNetworkClassifier(structure="augmented", max_parents=1)
     classifier.fit(frame, ARRAYS[True][:, 2])
-    assert {("class", "3"), ("class", "2"), ("class", "0")} <= {*classifier.network_.arcs}
+    assert {("class", "3"), ("class", "2"), ("class", "0")} <= {
+        *classifier.network_.arcs
+    }

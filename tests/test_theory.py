@@ -17,4 +17,6 @@ def test_what_a_page_names_exists(page: Path) -> None:
     assert named
     for file, name in named:
         text = (ROOT / file).read_text()
-        assert re.search(rf"(def|class) {name.split('.')[-1]}\b", text), f"{file}: {name}"
+        assert re.search(rf"(def|class) {name.split('.')[-1]}\b", text), (
+            f"{file}: {name}"
+        )

@@ -71,14 +71,20 @@ def framed(values):
 def as_numbers(rows):
     """Return the cells of a table as floats, by their labels."""
     numbers = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "False": 0.0, "True": 1.0}
-    return framed(rows).map(lambda cell: numbers[str(cell)], na_action="ignore").astype(float)
+    return (
+        framed(rows)
+        .map(lambda cell: numbers[str(cell)], na_action="ignore")
+        .astype(float)
+    )
 
 
 @cache
 def fitted(kind):
     """Return what is fitted to the table in one type."""
     rows = (KINDS | WHOLE)[kind](VALUES if kind in KINDS else table(hidden=0))
-    target = np.where(VALUES["a"].fillna(0) + np.arange(len(VALUES)) % 3 > 1, "high", "low")
+    target = np.where(
+        VALUES["a"].fillna(0) + np.arange(len(VALUES)) % 3 > 1, "high", "low"
+    )
     classifier = BayesianNetworkClassifier(structure="naive-bayes", smoothing=1.0)
     imputer = ExactImputer(mode="posterior", max_parents=1, random_state=0)
     parents = [(), (0,), (1,)]
@@ -121,7 +127,9 @@ def test_later_rows_with_gaps_may_be_of_a_type_that_has_none(kind):
             np.testing.assert_allclose(found[name], values, atol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", [name for name in KINDS | WHOLE if "array" not in name])
+@pytest.mark.parametrize(
+    "kind", [name for name in KINDS | WHOLE if "array" not in name]
+)
 def test_imputed_columns_have_the_fitted_types(kind):
     as_kind = (KINDS | WHOLE)[kind]
     types = as_kind(table(hidden=0)).dtypes
@@ -138,7 +146,9 @@ def test_imputed_columns_have_the_fitted_types(kind):
 def test_values_that_a_type_cannot_hold_are_filled_and_others_stay():
     frame = pd.DataFrame(
         {
-            "grade": pd.Categorical(["lo", "hi"] * 20, categories=["lo", "hi", "never"]),
+            "grade": pd.Categorical(
+                ["lo", "hi"] * 20, categories=["lo", "hi", "never"]
+            ),
             "count": np.array([1, 2] * 20, np.int8),
             "word": ["x", "y"] * 20,
         }
@@ -151,7 +161,9 @@ def test_values_that_a_type_cannot_hold_are_filled_and_others_stay():
             "word": ["x", "z", None, "y"],
         }
     )
-    with pytest.warns(StateWarning, match=r"'grade': 'never' \(1\), 'new' \(1\); column 'count'"):
+    with pytest.warns(
+        StateWarning, match=r"'grade': 'never' \(1\), 'new' \(1\); column 'count'"
+    ):
         filled = imputer.transform(later)
     assert filled.dtypes.tolist() == frame.dtypes.tolist()
     assert filled["grade"].tolist()[::3] == ["never", "hi"]
@@ -176,24 +188,32 @@ def test_unseen_states_are_refused_or_count_as_missing(kind):
     coded = el.Dataset.from_frame(strange.assign(b=["2"] * 10 + ["1", None]))
     judge = getattr(model, "network", model)
     for ask in (
-        lambda rows, **options: el.query_rows(model, rows, "a", **options).posteriors[0],
+        lambda rows, **options: el.query_rows(model, rows, "a", **options).posteriors[
+            0
+        ],
         lambda rows, **options: el.classify(model, rows, "a", **options).posterior,
         lambda rows, **options: judge.log_likelihood_rows(rows, **options),
     ):
         for table_of_rows in (strange, coded):
             with pytest.raises(DataError, match=r"column 'b'.*'2'.*unseen='missing'"):
                 ask(table_of_rows)
-        with pytest.warns(StateWarning, match=r"count as missing: column 'b': '2' \(11\)$"):
+        with pytest.warns(
+            StateWarning, match=r"count as missing: column 'b': '2' \(11\)$"
+        ):
             found = ask(strange, unseen="missing")
         np.testing.assert_allclose(found, ask(missing))
-        with pytest.warns(StateWarning, match=r"count as missing: column 'b': '2' \(10\)$"):
+        with pytest.warns(
+            StateWarning, match=r"count as missing: column 'b': '2' \(10\)$"
+        ):
             found = ask(coded, unseen="missing")
         np.testing.assert_allclose(found[:10], ask(missing)[:10])
     with pytest.raises(el.ExactlearnError, match="unseen: found 'drop'"):
         el.query_rows(model, strange, "a", unseen="drop")
 
 
-@pytest.mark.parametrize("later", ["float", "Int64", "boolean", "string of floats", "category"])
+@pytest.mark.parametrize(
+    "later", ["float", "Int64", "boolean", "string of floats", "category"]
+)
 def test_files_are_evaluated_by_value(later, tmp_path):
     network = fitted("float")[2]
     el.write_model(network, tmp_path / "model.bif")
@@ -213,16 +233,29 @@ def folder(tmp_path_factory):
     whole = table(40, hidden=0)
     missing = table(40)
     for kind in ("Int64", "Float64", "boolean"):
-        whole.astype("Int64").astype(kind).to_csv(place / f"whole-{kind}.csv", index=False)
-        missing.astype("Int64").astype(kind).to_csv(place / f"missing-{kind}.csv", index=False)
+        whole.astype("Int64").astype(kind).to_csv(
+            place / f"whole-{kind}.csv", index=False
+        )
+        missing.astype("Int64").astype(kind).to_csv(
+            place / f"missing-{kind}.csv", index=False
+        )
         run_json("solve", place / f"whole-{kind}.csv", "-o", place / f"{kind}.bif")
     return place
 
 
 COMMANDS = {
-    "augment": ("augment missing-Int64.csv --method t-local --truth whole-KIND.csv", "score"),
-    "compare": ("compare missing-Int64.csv --methods mode --truth whole-KIND.csv", "rows"),
-    "impute": ("impute missing-KIND.csv --train whole-Int64.csv --method mode", "completion"),
+    "augment": (
+        "augment missing-Int64.csv --method t-local --truth whole-KIND.csv",
+        "score",
+    ),
+    "compare": (
+        "compare missing-Int64.csv --methods mode --truth whole-KIND.csv",
+        "rows",
+    ),
+    "impute": (
+        "impute missing-KIND.csv --train whole-Int64.csv --method mode",
+        "completion",
+    ),
     "evaluate": (
         "evaluate Int64.bif missing-KIND.csv --class b --reference KIND.bif",
         "log_likelihood_per_row kl_divergence accuracy",

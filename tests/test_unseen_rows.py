@@ -41,7 +41,10 @@ STAGES = {
     "fit by counts": ("fit NAME whole.csv --method complete", NETWORK),
     "compile": ("compile solved.bif", GRAPH),
     "compile and merge": ("compile solved.bif --merge-budget 0.01", GRAPH),
-    "compile and merge by rows": ("compile solved.bif --merge-budget 0.01 --data whole.csv", GRAPH),
+    "compile and merge by rows": (
+        "compile solved.bif --merge-budget 0.01 --data whole.csv",
+        GRAPH,
+    ),
     "fit a graph": ("fit solved.pdg.json missing.csv", GRAPH),
     "learn a graph": ("learn-pdg whole.csv --method direct", GRAPH),
     "learn a graph by EM": ("learn-pdg missing.csv --method em", GRAPH),
@@ -66,7 +69,9 @@ class Instance:
         fresh = read_dataset(self.folder / "fresh.csv", states=states)
         assert fresh.names == model.names
         logs = model.log_likelihood_rows(fresh)
-        assert not np.isneginf(logs).any(), f"{np.isneginf(logs).sum()} fresh rows are impossible"
+        assert not np.isneginf(logs).any(), (
+            f"{np.isneginf(logs).sum()} fresh rows are impossible"
+        )
         return float(logs.mean())
 
     @property
@@ -90,7 +95,9 @@ def instance(request, tmp_path_factory) -> Instance:
 
 
 @pytest.mark.parametrize(("command", "output"), STAGES.values(), ids=STAGES)
-def test_a_model_predicts_rows_that_it_has_not_seen(instance, command, output, monkeypatch):
+def test_a_model_predicts_rows_that_it_has_not_seen(
+    instance, command, output, monkeypatch
+):
     monkeypatch.chdir(instance.folder)
     run_json(*command.replace("NAME", instance.name).split(), "-o", output)
     found = instance.per_row(read_model(Path(output)))

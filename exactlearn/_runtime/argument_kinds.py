@@ -45,7 +45,9 @@ as_labels = partial(as_names, kinds=(str, Integral))
 """Returns a list of names or integers, for :func:`names_of`."""
 
 
-def refusal(name: str, expected: str, value: object, instead: str = "") -> ArgumentError:
+def refusal(
+    name: str, expected: str, value: object, instead: str = ""
+) -> ArgumentError:
     """Return the error for an argument of the wrong kind, with what to pass instead."""
     kind = type(value).__name__
     found = f"an object of type {kind}"
@@ -70,7 +72,9 @@ def as_states(value: Any, name: str = "states") -> Any:
     """
     if isinstance(value, Mapping):
         return {key: as_names(own, name) for key, own in value.items()}
-    raise refusal(name, "the states of variables", value, "pass {'smoke': ['no', 'yes']}, say")
+    raise refusal(
+        name, "the states of variables", value, "pass {'smoke': ['no', 'yes']}, say"
+    )
 
 
 def as_rules(value: Any, name: str = "discretise") -> Any:
@@ -83,9 +87,13 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
     """
     if isinstance(value, str):
         return {"*": value}
-    if isinstance(value, Mapping) and all(isinstance(rule, str) for rule in value.values()):
+    if isinstance(value, Mapping) and all(
+        isinstance(rule, str) for rule in value.values()
+    ):
         return value
-    raise refusal(name, "a rule for each variable", value, "pass {'age': 'frequency:5'}, say")
+    raise refusal(
+        name, "a rule for each variable", value, "pass {'age': 'frequency:5'}, say"
+    )
 
 
 def instance_of(
@@ -104,7 +112,11 @@ def instance_of(
     """
 
     def check(value: Any, name: str) -> Any:
-        for found in (value, getattr(value, "network", None), getattr(value, "model", None)):
+        for found in (
+            value,
+            getattr(value, "network", None),
+            getattr(value, "model", None),
+        ):
             if isinstance(found, kinds):
                 return found
         raise refusal(name, expected, value, instead)

@@ -105,17 +105,27 @@ def checked_arguments(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
         known = {**CHECKS, **special}
-        mine = [(p, known[name]) for name, p in signature.parameters.items() if name in known]
+        mine = [
+            (p, known[name])
+            for name, p in signature.parameters.items()
+            if name in known
+        ]
         due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
-        taken = signature.parameters.keys() - special.keys()  # with the meaning that all give them
-        keywords = [n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD]
+        taken = (
+            signature.parameters.keys() - special.keys()
+        )  # with the meaning that all give them
+        keywords = [
+            n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD
+        ]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
-                for name in [name for name in kwargs if name not in signature.parameters]:
+                for name in [
+                    name for name in kwargs if name not in signature.parameters
+                ]:
                     raise ArgumentError(
                         f"{function.__name__}() got an unexpected keyword argument {name!r}"
                         f"{did_you_mean(name, signature.parameters)}"
@@ -125,7 +135,9 @@ def checked_arguments(
             given = bound.arguments
             with parameters_taken(taken):
                 for name in keywords:  # the options of a function that is called inside
-                    given[name] = {key: _checked(key, value) for key, value in given[name].items()}
+                    given[name] = {
+                        key: _checked(key, value) for key, value in given[name].items()
+                    }
                 for stage in range(3):
                     given |= {
                         p.name: c.check(given[p.name], p.name, *c.context(given))
@@ -160,7 +172,11 @@ def check_fields(instance: Any, **special: PlainCheck) -> None:
     checks = {**CHECKS, **special}
     for field in fields(instance):
         check, value = checks.get(field.name), getattr(instance, field.name)
-        if check is not None and not isinstance(check, Check) and value is not field.default:
+        if (
+            check is not None
+            and not isinstance(check, Check)
+            and value is not field.default
+        ):
             object.__setattr__(instance, field.name, check(value, field.name))
 
 
@@ -211,10 +227,14 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
 
 def _names(given: Given) -> Names:
     """Return the names of the variables that the arguments are about."""
-    if (own := given.get("names")) is not None:  # where a text was one name, it is a list by now
+    if (
+        own := given.get("names")
+    ) is not None:  # where a text was one name, it is a list by now
         return list(own) if isinstance(own, str) else as_names(own)
     found = (getattr(value, "names", None) for value in given.values())
-    return next((names for names in found if isinstance(names, tuple | list) and names), None)
+    return next(
+        (names for names in found if isinstance(names, tuple | list) and names), None
+    )
 
 
 def register(**checks: Check | PlainCheck) -> None:
@@ -235,7 +255,9 @@ as_path = instance_of(
 CHECKS: dict[str, Check | PlainCheck] = {
     **NUMBERS,
     "evidence": named(as_evidence),
-    "rng": instance_of(np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"),
+    "rng": instance_of(
+        np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"
+    ),
     "name": as_name,
     "parents": named(parents_by_index),
     "child": named(variable_index),

@@ -83,7 +83,11 @@ class Checkpoint:
             path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path | None:
-        return None if self.folder is None else self.folder / f"{key}-{exactlearn.__version__}.gz"
+        return (
+            None
+            if self.folder is None
+            else self.folder / f"{key}-{exactlearn.__version__}.gz"
+        )
 
 
 def digest(*parts: ArrayLike) -> str:

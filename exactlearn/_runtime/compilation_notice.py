@@ -61,7 +61,9 @@ class Compilations:
     def end(self) -> None:
         """End the compilation that began last."""
         if self.running == 1:
-            self._seconds += monotonic() - self._since  # before the clock goes on, in any thread
+            self._seconds += (
+                monotonic() - self._since
+            )  # before the clock goes on, in any thread
         self.running -= 1
 
     def clock(self) -> float:
@@ -72,7 +74,9 @@ class Compilations:
 def _is_watched() -> bool:
     """Return whether a person sees standard error; processes of a pool leave it to the first."""
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    from multiprocessing import parent_process  # the help of a command imports next to nothing
+    from multiprocessing import (
+        parent_process,
+    )  # the help of a command imports next to nothing
 
     return parent_process() is None and (on_terminal or "ipykernel" in sys.modules)
 

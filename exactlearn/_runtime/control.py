@@ -85,7 +85,9 @@ class Event(NamedTuple):
     @property
     def gap(self) -> float:
         """Difference of bound and score in nats; infinite while one of them is not known."""
-        from exactlearn._runtime.tolerance import gap_between  # the help of a command reports none
+        from exactlearn._runtime.tolerance import (
+            gap_between,
+        )  # the help of a command reports none
 
         return gap_between(self.score, self.bound)
 
@@ -100,7 +102,9 @@ class Event(NamedTuple):
         """The event as a row of a table, under :data:`HEAD`."""
         scores = (f"{x:.4f}" if isfinite(x) else "-" for x in (self.score, self.bound))
         gap = f"{self.gap:.4f}" if isfinite(self.gap) else "-"
-        return ROW.format(f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *scores, gap)
+        return ROW.format(
+            f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *scores, gap
+        )
 
 
 OnEvent = Callable[[Event], None]
@@ -161,7 +165,9 @@ class SearchControl:
         self.on_event = on_event
         self.outer = outer
         self._checkpoint = checkpoint
-        self.state: Callable[[], Event] = lambda: Event(self.seconds, -inf, inf, 0, None)
+        self.state: Callable[[], Event] = lambda: Event(
+            self.seconds, -inf, inf, 0, None
+        )
         self.trace: list[tuple[float, float, float]] = []
         self._reported_at = self.begun
         self._is_stopped = self._has_incumbent = False
@@ -240,8 +246,12 @@ class SearchControl:
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
-            if self.outermost is self and self.on_event is None:  # a listener logs by itself
-                LOG.debug("%s", event.row if len(self.trace) > 1 else f"{HEAD}\n{event.row}")
+            if (
+                self.outermost is self and self.on_event is None
+            ):  # a listener logs by itself
+                LOG.debug(
+                    "%s", event.row if len(self.trace) > 1 else f"{HEAD}\n{event.row}"
+                )
         self._report(event)
 
     def report(self) -> None:
@@ -256,7 +266,9 @@ class SearchControl:
         text, details
             As for :meth:`logging.Logger.info`.
         """
-        LOG.log(logging.INFO if self.outermost is self else logging.DEBUG, text, *details)
+        LOG.log(
+            logging.INFO if self.outermost is self else logging.DEBUG, text, *details
+        )
 
     def look(self) -> None:
         """Report the state if a report is due; called between blocks of work."""
@@ -279,7 +291,9 @@ class SearchControl:
         elif self.outer is not None:
             self.outer._report(event)
         elif self._enclosing is None:
-            from exactlearn._runtime.progress import tell  # the help of a command needs none
+            from exactlearn._runtime.progress import (
+                tell,
+            )  # the help of a command needs none
 
             tell(event.figures)
 
@@ -311,7 +325,9 @@ class SearchControl:
             raise KeyboardInterrupt
         self.stop()
         if COMPILATIONS.running and not self.outermost._has_incumbent:
-            _defer(number, frame)  # nothing is lost, and the rest of the kernels may take a minute
+            _defer(
+                number, frame
+            )  # nothing is lost, and the rest of the kernels may take a minute
 
 
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
@@ -333,7 +349,9 @@ def _is_main_thread() -> bool:
 
 
 @contextmanager
-def _handling(number: int, handler: Handler, replaced: Collection[Handler]) -> Iterator[bool]:
+def _handling(
+    number: int, handler: Handler, replaced: Collection[Handler]
+) -> Iterator[bool]:
     """Handle a signal in the block, and provide whether, where one of some handlers is set.
 
     In other threads than the main one, nothing changes.
@@ -366,7 +384,9 @@ def terminated_as_interrupted() -> Iterator[None]:
         on_interrupt = signal.getsignal(signal.SIGINT)
         if callable(on_interrupt):
             on_interrupt(signal.SIGINT, frame)
-        elif (control := _running.get()) is not None:  # a background job, which ignores Ctrl-C
+        elif (
+            control := _running.get()
+        ) is not None:  # a background job, which ignores Ctrl-C
             control.outermost._take_interrupt(number, frame)
         else:
             raise KeyboardInterrupt
@@ -432,7 +452,9 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_end_after_signal, args=(reader, ended, count), daemon=True)
+    watcher = threading.Thread(
+        target=_end_after_signal, args=(reader, ended, count), daemon=True
+    )
     watcher.start()
     try:
         yield
@@ -444,7 +466,9 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
         reader.close()
 
 
-def _end_after_signal(reader: socket.socket, ended: threading.Event, count: int) -> None:
+def _end_after_signal(
+    reader: socket.socket, ended: threading.Event, count: int
+) -> None:
     """Wait for signals; then end the process unless it ends by itself within the grace period."""
     latest = -inf
     while number := reader.recv(1):

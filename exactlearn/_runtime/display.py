@@ -82,17 +82,23 @@ def for_counts(counts: str | None) -> str:
     """
     if counts is None:
         return ""
-    return " for expected counts" if counts == "expected" else f" for counts by {counts}"
+    return (
+        " for expected counts" if counts == "expected" else f" for counts by {counts}"
+    )
 
 
 def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         one, other = np.asarray(one), np.asarray(other)
-        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+        return np.array_equal(
+            one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f"
+        )
     if isinstance(one, tuple | list) and type(one) is type(other):
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(
+            _equal(one[key], other[key]) for key in one
+        )
     return bool(one == other or (one != one and other != other))
 
 

@@ -96,7 +96,9 @@ def in_order(
     pool = ThreadPoolExecutor(threads)
     futures = (pool.submit(run, piece) for piece in range(pieces))
     try:
-        running = deque(islice(futures, 8 * threads))  # handed out before a result is taken
+        running = deque(
+            islice(futures, 8 * threads)
+        )  # handed out before a result is taken
         while running:
             yield running.popleft().result()
             running.extend(islice(futures, 1))
@@ -118,10 +120,16 @@ def available_memory() -> int | None:
     True
     """
     free: int | None = None
-    with suppress(OSError, StopIteration, ValueError):  # a group without a limit says "max"
+    with suppress(
+        OSError, StopIteration, ValueError
+    ):  # a group without a limit says "max"
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:"))
-        limit, taken = (int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current"))
+        free = next(
+            1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")
+        )
+        limit, taken = (
+            int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current")
+        )
         free = max(1, min(free, limit - taken))
     return free
 
@@ -162,14 +170,19 @@ def running(cluster: Any) -> Iterator[Any]:
             yield client
         return
     if count and not (count.isdecimal() and int(count)):
-        raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
+        raise OptionError(
+            f"cluster {cluster!r}: expected a number of workers, as in 'local:2'"
+        )
     try:
-        with interrupts_ignored():  # the client looks at its control, and ends the processes
+        with (
+            interrupts_ignored()
+        ):  # the client looks at its control, and ends the processes
             processes = distributed.LocalCluster(
                 n_workers=int(count or os.cpu_count() or 1),
                 threads_per_worker=1,
                 dashboard_address=":0",
-                silence_logs=logging.CRITICAL + 1,  # what fails is raised here, but for closing
+                silence_logs=logging.CRITICAL
+                + 1,  # what fails is raised here, but for closing
             )
     except RuntimeError as error:
         raise SolverError(
@@ -226,7 +239,9 @@ def results(
         return
     found: dict[int, T] = {}
     following = 0
-    for number, result in finished(function, tasks, client, control, shared, stop_time=0.0):
+    for number, result in finished(
+        function, tasks, client, control, shared, stop_time=0.0
+    ):
         found[number] = result
         while following in found and not control.is_over:
             yield found.pop(following)
@@ -250,7 +265,11 @@ class Workers(NamedTuple):
     @property
     def number(self) -> int:
         """How many tasks are computed at once."""
-        return 1 if self.client is None else sum(map(int, self.client.nthreads().values())) or 1
+        return (
+            1
+            if self.client is None
+            else sum(map(int, self.client.nthreads().values())) or 1
+        )
 
     def pieces(
         self, function: Callable[..., T], shared: Sequence[Any], n_pieces: int
@@ -268,10 +287,14 @@ class Workers(NamedTuple):
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        n_tasks = min(n_pieces, 8 * self.number)  # each worker gets some, of several pieces each
+        n_tasks = min(
+            n_pieces, 8 * self.number
+        )  # each worker gets some, of several pieces each
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
         several = partial(_several, function)
-        for found in results(several, [*pairwise(ends)], self.client, self.control, shared):
+        for found in results(
+            several, [*pairwise(ends)], self.client, self.control, shared
+        ):
             yield from found
 
 
@@ -291,7 +314,9 @@ def _several(function: Callable[..., T], *arguments: Any) -> list[T]:
     """Return the results of some pieces; they are not wanted where the search is over."""
     *shared, start, stop = arguments
     control = SearchControl.within()
-    return [function(*shared, piece) for piece in range(start, stop) if not control.is_over]
+    return [
+        function(*shared, piece) for piece in range(start, stop) if not control.is_over
+    ]
 
 
 def finished(
@@ -330,7 +355,9 @@ def finished(
     kept, again, stopped_at = held(client, shared), set[int](), None
 
     def submitted(number: int, first: Sequence[Any]) -> Any:
-        task = (client.compute(a) if _is_delayed(a) else a for a in (*first, *tasks[number]))
+        task = (
+            client.compute(a) if _is_delayed(a) else a for a in (*first, *tasks[number])
+        )
         return client.submit(_unless_stopped, function, stop.name, *task, pure=False)
 
     pending = {submitted(number, kept): number for number in range(len(tasks))}
@@ -339,11 +366,17 @@ def finished(
             if stopped_at is None and control.is_over:
                 stopped_at = monotonic()
                 stop.set()
-            with suppress(TimeoutError, distributed.CancelledError):  # each future speaks itself
+            with suppress(
+                TimeoutError, distributed.CancelledError
+            ):  # each future speaks itself
                 distributed.wait([*pending], POLL_INTERVAL, "FIRST_COMPLETED")
             for future in [future for future in pending if future.done()]:
                 number = pending.pop(future)
-                if future.cancelled() and client.status == "running" and number not in again:
+                if (
+                    future.cancelled()
+                    and client.status == "running"
+                    and number not in again
+                ):
                     again.add(number)  # what it needs was lost with a worker
                     pending[submitted(number, shared)] = number
                     continue
@@ -365,7 +398,9 @@ def _result(future: Any) -> Any:
         ) from error
 
 
-def _unless_stopped(function: Callable[..., T], stop: str, *arguments: Any) -> tuple[T, ...]:
+def _unless_stopped(
+    function: Callable[..., T], stop: str, *arguments: Any
+) -> tuple[T, ...]:
     """Return the result of a task in a tuple, which is empty where the search is over already.
 
     It is computed by a worker under a control that its client stops.
@@ -395,7 +430,9 @@ def _unless_stopped(function: Callable[..., T], stop: str, *arguments: Any) -> t
 
 def computed(argument: Any) -> Any:
     """Return what a delayed object stands for, and anything else as it is."""
-    return argument.compute(scheduler="synchronous") if _is_delayed(argument) else argument
+    return (
+        argument.compute(scheduler="synchronous") if _is_delayed(argument) else argument
+    )
 
 
 def _is_delayed(argument: Any) -> bool:

@@ -67,9 +67,15 @@ def binary_kind(head: bytes) -> tuple[str, str] | None:
     >>> binary_kind("a,b".encode("utf-16-le"))
     ('UTF-16', 'save it as UTF-8')
     """
-    if len(head) > 3 and b"\0\0" in (head[:4:2], head[1:4:2]) and head[:4].count(b"\0") == 2:
+    if (
+        len(head) > 3
+        and b"\0\0" in (head[:4:2], head[1:4:2])
+        and head[:4].count(b"\0") == 2
+    ):
         return _UTF_16
-    return next((kind for sign, kind in _SIGNATURES.items() if head.startswith(sign)), None)
+    return next(
+        (kind for sign, kind in _SIGNATURES.items() if head.startswith(sign)), None
+    )
 
 
 def suffix_of(path: Path) -> str:
@@ -81,7 +87,9 @@ def suffix_of(path: Path) -> str:
     ('.csv', '.pdg.json')
     """
     name = path.name.lower().removesuffix(".gz")
-    return next((s for s in (".pdg.json", ".nb.json") if name.endswith(s)), Path(name).suffix)
+    return next(
+        (s for s in (".pdg.json", ".nb.json") if name.endswith(s)), Path(name).suffix
+    )
 
 
 def read_text(path: Path) -> str:
@@ -191,10 +199,14 @@ def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
     if not before:
         data = data.removeprefix(b"\xef\xbb\xbf")
         if kind := binary_kind(data):
-            raise FormatError(f"{path}: expected text in UTF-8, found {kind[0]}; {kind[1]}")
+            raise FormatError(
+                f"{path}: expected text in UTF-8, found {kind[0]}; {kind[1]}"
+            )
     if b"\0" in data:
         line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise FormatError(f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8")
+        raise FormatError(
+            f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8"
+        )
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -234,16 +246,24 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise OptionError(f"cannot read {path}: there is no file of that name") from error
+        raise OptionError(
+            f"cannot read {path}: there is no file of that name"
+        ) from error
     except IsADirectoryError as error:
-        raise OptionError(f"cannot read {path}: it is a folder; name a file in it") from error
+        raise OptionError(
+            f"cannot read {path}: it is a folder; name a file in it"
+        ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
+        raise FormatError(
+            f"{path}: damaged gzip file ({error}); fetch it again"
+        ) from error
     except OSError as error:
         raise OptionError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, limit: int, is_text: bool) -> bytes:
+def _bounded(
+    path: Path, content: BinaryIO | gzip.GzipFile, limit: int, is_text: bool
+) -> bytes:
     """Return what a stream holds, or refuse as soon as it is more than the limit."""
     data = io.BytesIO()
     is_packed = False
@@ -293,7 +313,9 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     try:
         _write(target, data)
     except OSError as error:
-        raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
+        raise OptionError(
+            f"cannot write {path}: {error.strerror}; choose another file"
+        ) from error
 
 
 def _encoded(target: Path, text: str) -> bytes:
@@ -301,7 +323,9 @@ def _encoded(target: Path, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        line = text[: error.end].rpartition("\n")[2] + text[error.end :].partition("\n")[0]
+        line = (
+            text[: error.end].rpartition("\n")[2] + text[error.end :].partition("\n")[0]
+        )
         raise DataError(
             f"cannot write {target}: {shown(line.strip())} has half a letter, "
             f"{text[error.start]!r}, as a file name has that is not UTF-8; rename the file, the "
@@ -369,13 +393,17 @@ def read_json(path: Path) -> Any:
     except RecursionError:
         raise FormatError(f"{path}: not JSON: brackets are nested too deep") from None
     except ValueError:
-        raise FormatError(f"{path}: not JSON: a number has thousands of digits") from None
+        raise FormatError(
+            f"{path}: not JSON: a number has thousands of digits"
+        ) from None
     try:
         escaped = content if "\\u" in text else None
         json.dumps(escaped, ensure_ascii=False).encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         half = error.object[error.start]
-        raise FormatError(f"{path}: {half!r} is half a letter; write the text in UTF-8") from None
+        raise FormatError(
+            f"{path}: {half!r} is half a letter; write the text in UTF-8"
+        ) from None
     return content
 
 

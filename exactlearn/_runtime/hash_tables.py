@@ -21,7 +21,9 @@ Keys = NDArray[np.integer[Any]]
 
 def binomials(n: int, k: int) -> NDArray[np.int64]:
     """Return the binomial coefficients that ranks need, capped at the largest int64."""
-    rows = [[min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)]
+    rows = [
+        [min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)
+    ]
     return np.array(rows, np.int64)
 
 
@@ -60,7 +62,11 @@ def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     size = 8
     while size < 2 * n:
         size *= 2
-    slots, labels, first = np.full(size, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    slots, labels, first = (
+        np.full(size, -1, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.int64),
+    )
     groups = 0
     for i in range(n):
         slot = _slot(slots, keys, keys, i)
@@ -147,14 +153,20 @@ class WeightedRows:
 
     def __init__(self, width: int, dtype: type[Any]) -> None:
         self.codes = self._room = np.empty((0, width), dtype)
-        self.weights, self._totals, self._slots = np.empty(0), np.empty(0), np.empty(0, np.int32)
+        self.weights, self._totals, self._slots = (
+            np.empty(0),
+            np.empty(0),
+            np.empty(0, np.int32),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to another process, where the index is made again."""
         state = vars(self) | {"_room": self.codes, "_totals": self.weights}
         return state | {"_slots": self._slots[:0]}
 
-    def add(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int32]:
+    def add(
+        self, codes: NDArray[Any], weights: NDArray[np.float64]
+    ) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
         n, most = len(self.weights), len(self.weights) + len(codes)
         if most > len(self._room):
@@ -164,7 +176,11 @@ class WeightedRows:
         if len(self._slots) < 2 * most:
             self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
             # Added to an empty table that they themselves lie in, the rows stay where they are.
-            insert_rows(self._slots, self._room, self._totals, 0, self.codes, self.weights)
-        n, labels = insert_rows(self._slots, self._room, self._totals, n, codes, weights)
+            insert_rows(
+                self._slots, self._room, self._totals, 0, self.codes, self.weights
+            )
+        n, labels = insert_rows(
+            self._slots, self._room, self._totals, n, codes, weights
+        )
         self.codes, self.weights = self._room[:n], self._totals[:n]
         return labels

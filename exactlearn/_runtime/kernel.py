@@ -52,7 +52,12 @@ if sys.platform != "win32":
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 """How numba compiles a kernel: without the interpreter lock, and dividing as numpy does."""
 
 _IN_PLACE = _OPTIONS | {"_nrt": False}
@@ -150,7 +155,9 @@ class _Kernel(CPUDispatcher):
 
         That is what lies on the disk, and what sums arrays, which numpy does in another order.
         """
-        known = self.folder is None or any(self.folder.glob(f"*{self.py_func.__name__}-*.nbi"))
+        known = self.folder is None or any(
+            self.folder.glob(f"*{self.py_func.__name__}-*.nbi")
+        )
         return inf if known or "sum" in self.py_func.__code__.co_names else 0.0
 
     def _is_small(self, size: int) -> bool:
@@ -211,7 +218,10 @@ def _only_process(path: Path | None) -> Iterator[None]:
         with suppress(OSError):
             if path is not None and sys.platform != "win32":
                 path.parent.mkdir(parents=True, exist_ok=True)
-                file, deadline = held.enter_context(path.open("ab")), monotonic() + PATIENCE
+                file, deadline = (
+                    held.enter_context(path.open("ab")),
+                    monotonic() + PATIENCE,
+                )
                 while monotonic() < deadline:
                     with suppress(BlockingIOError):
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -239,7 +249,11 @@ def _fingerprint(function: Callable[..., Any]) -> str:
 
 def _fields(annotation: Any) -> str:
     """Return the fields of a named tuple and of those in it: kernels reach them by their places."""
-    inner = getattr(annotation, "__annotations__", {}) if hasattr(annotation, "_fields") else {}
+    inner = (
+        getattr(annotation, "__annotations__", {})
+        if hasattr(annotation, "_fields")
+        else {}
+    )
     parts = inner.values() if inner else get_args(annotation)
     return f"{list(inner)}{''.join(map(_fields, parts))}" if parts else ""
 
@@ -300,7 +314,11 @@ def _temporary_cache(name: str) -> Path:
             own.mkdir(mode=0o700, exist_ok=True)
             status = own.lstat()
             is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
-            if is_private and status.st_uid == os.getuid() and _can_hold_files(own / name):
+            if (
+                is_private
+                and status.st_uid == os.getuid()
+                and _can_hold_files(own / name)
+            ):
                 return own / name
     folder = Path(tempfile.mkdtemp(prefix="exactlearn-", dir=parent))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -137,13 +137,19 @@ def _all_of(names: str, kind: NumberKind) -> Iterable[tuple[str, NumberKind]]:
 
 
 NUMBERS: dict[str, NumberKind] = {
-    **dict(_all_of("block_bytes candidate_parents components draws jobs k max_size", COUNT)),
-    **dict(_all_of("memory_limit networks replicates restarts starts t threads", COUNT)),
+    **dict(
+        _all_of("block_bytes candidate_parents components draws jobs k max_size", COUNT)
+    ),
+    **dict(
+        _all_of("memory_limit networks replicates restarts starts t threads", COUNT)
+    ),
     **dict(_all_of("iterations queries rows seed steps", SIZE)),
     **dict(_all_of("bins folds", whole_number(2))),
     "time_limit": SECONDS,
     **dict(_all_of("greediness significance size_weight", FRACTION)),
-    **dict(_all_of("gap merge_budget scoring_time tolerance", real_number(0, MAX_FINITE))),
+    **dict(
+        _all_of("gap merge_budget scoring_time tolerance", real_number(0, MAX_FINITE))
+    ),
     "ess": POSITIVE.or_word("auto"),
     "factor": real_number(1, MAX_FINITE),
     "least": real_number(-MAX_FINITE, MAX_FINITE),

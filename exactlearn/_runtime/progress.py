@@ -168,7 +168,12 @@ class NotebookLine:
         now = clock()
         self.begun = min(self.begun, now)
         if now - self.begun >= NOTEBOOK_DELAY and now - self.shown >= NOTEBOOK_PAUSE:
-            print(f"\r{text[:LINE_WIDTH]:{LINE_WIDTH}}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{text[:LINE_WIDTH]:{LINE_WIDTH}}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
             self.shown = now
 
     def erase(self) -> None:

@@ -55,7 +55,9 @@ def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int],
     """
     arcs = []
     for tail, head in as_arcs(value, name):
-        arcs.append((variable_index(tail, name, names), variable_index(head, name, names)))
+        arcs.append(
+            (variable_index(tail, name, names), variable_index(head, name, names))
+        )
     return tuple(arcs)
 
 
@@ -67,7 +69,10 @@ def as_arcs(value: Any, name: str) -> list[tuple[Any, Any]]:
     ArgumentError
         When they are no pairs.
     """
-    expected, instead = "arcs as pairs of variables", "pass [('smoke', 'lung')] or [(0, 1)], say"
+    expected, instead = (
+        "arcs as pairs of variables",
+        "pass [('smoke', 'lung')] or [(0, 1)], say",
+    )
     if not isinstance(value, Iterable) or isinstance(value, str):
         raise refusal(name, expected, value, instead)
     arcs = []
@@ -102,27 +107,42 @@ def variable_index(value: Any, name: str, names: Names) -> int:
         try:
             found = _index(value)
         except TypeError:
-            expected = "the name or the index of a variable" if names else "the index of a variable"
-            raise refusal(name, expected, value, "pass 0 for the first variable, say") from None
+            expected = (
+                "the name or the index of a variable"
+                if names
+                else "the index of a variable"
+            )
+            raise refusal(
+                name, expected, value, "pass 0 for the first variable, say"
+            ) from None
         if names is None:
             return _checked_index(found, name)
-        if isinstance(value, Index) or not any(n.removeprefix("-").isdecimal() for n in names):
+        if isinstance(value, Index) or not any(
+            n.removeprefix("-").isdecimal() for n in names
+        ):
             if 0 <= found < len(names):
                 return Index(found)
             last = len(names) - 1
             raise OptionError(
                 f"{name}: no variable {found}; expected a name, or an index from 0 to {last}"
             )
-        key, why = str(found), "; where variables are named by whole numbers, an integer is a name"
+        key, why = (
+            str(found),
+            "; where variables are named by whole numbers, an integer is a name",
+        )
     if key not in names:
-        raise OptionError(f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}")
+        raise OptionError(
+            f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}"
+        )
     return Index(list(names).index(key))
 
 
 def _checked_index(index_: int, name: str) -> int:
     """Return the index of a variable whose graph has no names, or refuse a negative one."""
     if index_ < 0:
-        raise OptionError(f"argument {name!r}: expected an index from 0, found {index_}")
+        raise OptionError(
+            f"argument {name!r}: expected an index from 0, found {index_}"
+        )
     return index_
 
 
@@ -188,7 +208,9 @@ def _is_missing(value: Any) -> bool:
     return is_nan or value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ...], ...]:
+def parents_by_index(
+    value: Any, name: str, names: Names
+) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable, by index.
 
     Parameters
@@ -219,15 +241,21 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
     if own and names is not None and tuple(own) != tuple(names) and found is not value:
         strange = sorted({*own} ^ {*names})
         if strange:
-            raise OptionError(f"{name}: expected the same variables; only one has {strange[0]!r}")
+            raise OptionError(
+                f"{name}: expected the same variables; only one has {strange[0]!r}"
+            )
         pairs = zip(own, found, strict=True)
         found = {child: [own[p] for p in family] for child, family in pairs}
     if isinstance(value, str | os.PathLike):
-        raise refusal(name, "the parents of each variable", value, "pass read_graph(path)")
+        raise refusal(
+            name, "the parents of each variable", value, "pass read_graph(path)"
+        )
     try:
         if names is not None and hasattr(found, "adj"):
             if not hasattr(found, "predecessors"):
-                raise refusal(name, "the parents of each variable", value, "pass a directed graph")
+                raise refusal(
+                    name, "the parents of each variable", value, "pass a directed graph"
+                )
             families_of_nodes = {child: [*found.predecessors(child)] for child in found}
             found = {
                 child: sorted(variables_by_index(family, name, names))
@@ -235,7 +263,9 @@ def parents_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, ..
             }
         if names is not None and _are_arcs(found):
             arcs = arcs_by_index(found, name, names)
-            found = {head: sorted({t for t, h in arcs if h == head}) for _, head in arcs}
+            found = {
+                head: sorted({t for t, h in arcs if h == head}) for _, head in arcs
+            }
         if names is not None and isinstance(found, Mapping):
             families: list[tuple[int, ...]] = [()] * len(names)
             for child, family in found.items():

@@ -12,7 +12,11 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.checkpoint import Checkpoint
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.variable_arguments import ArcsLike
-from exactlearn.augmentation.exact import augment_branching, augment_exact, augment_gadget
+from exactlearn.augmentation.exact import (
+    augment_branching,
+    augment_exact,
+    augment_gadget,
+)
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import reduced
 from exactlearn.augmentation.hill_climber import augment_local, augment_mode
@@ -129,11 +133,19 @@ def augment(
     """
     require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
-    with Incumbent(time_limit, on_event, Checkpoint(checkpoint).folder).running() as incumbent:
-        incumbent.stage("completing %d missing cells by %s", len(dataset.missing_cells), method)
+    task = Task(
+        dataset, score, rules, solver, seed, _matching(start, dataset), t, starts
+    )
+    with Incumbent(
+        time_limit, on_event, Checkpoint(checkpoint).folder
+    ).running() as incumbent:
+        incumbent.stage(
+            "completing %d missing cells by %s", len(dataset.missing_cells), method
+        )
         result = replace(METHODS[method](task, incumbent), names=dataset.names)
-        incumbent.stage("%s: score %.10g, bound %.10g", result.status, result.score, result.bound)
+        incumbent.stage(
+            "%s: score %.10g, bound %.10g", result.status, result.score, result.bound
+        )
     result.check_score(dataset, score, rules)
     return result
 
@@ -147,7 +159,9 @@ def _matching(
     try:
         dataset.complete(start)
     except DataError as error:
-        raise OptionError(f"the start does not match the missing cells: {error}") from None
+        raise OptionError(
+            f"the start does not match the missing cells: {error}"
+        ) from None
     return np.asarray(start, np.int64)
 
 

@@ -110,15 +110,21 @@ def _children(
         yield bounds[cell, state], fixed.fixed(cell, state)
 
 
-def _fixed(node: NodeRelaxation, dual: DualBound, target: float, but: int = -1) -> NodeRelaxation:
+def _fixed(
+    node: NodeRelaxation, dual: DualBound, target: float, but: int = -1
+) -> NodeRelaxation:
     """Return a node with the missing cells fixed of which the multipliers leave one state only."""
     left = node.state_bounds(dual.bound) > target
-    for cell in np.flatnonzero((left.sum(axis=1) == 1) & (node.cells.filled < 0)).tolist():
+    for cell in np.flatnonzero(
+        (left.sum(axis=1) == 1) & (node.cells.filled < 0)
+    ).tolist():
         node = node.fixed(cell, int(left[cell].argmax())) if cell != but else node
     return node
 
 
-def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
+def _climb_from(
+    task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound
+) -> None:
     """Climb from the linear program's states with the largest proportions, at ever fewer nodes."""
     if is_tabulated(task):
         filled = node.cells.filled
@@ -159,7 +165,9 @@ def _root(
     multipliers = cluster_multipliers(problem.relative, incumbent)
     incumbent.prove(multipliers.bound(problem))
     assert incumbent.parents is not None
-    network = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
+    network = [
+        families.number(i, parents) for i, parents in enumerate(incumbent.parents)
+    ]
     master = RestrictedMaster(families, cells, network, incumbent.working_values)
     master.add_clusters(multipliers.counted)
     if len(cells.rows) >= MANY_CELLS:
@@ -170,12 +178,19 @@ def _root(
         )
     limit = ROOT_STALL_LIMIT
     target = pool.target
-    dual = solve_dual(master, relaxation, multipliers, target, incumbent.prove, stall_limit=limit)
+    dual = solve_dual(
+        master, relaxation, multipliers, target, incumbent.prove, stall_limit=limit
+    )
     if dual is None:
         return None
     kept = _promising(relaxation, dual, pool.target, master.network)
     relaxation = _fixed(relaxation.take(kept), dual, pool.target)
-    return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
+    return (
+        relaxation,
+        master.take(kept, relaxation.families),
+        dual.multipliers,
+        dual.bound,
+    )
 
 
 def _promising(
@@ -205,10 +220,18 @@ def _choose(
     while True:
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
-        if result.parents is None or result.status != "optimal" or not incumbent.goes_on():
+        if (
+            result.parents is None
+            or result.status != "optimal"
+            or not incumbent.goes_on()
+        ):
             return None
-        numbers = [families.number(i, parents) for i, parents in enumerate(result.parents)]
-        stale = [child for child, number in enumerate(numbers) if not node.fresh[number]]
+        numbers = [
+            families.number(i, parents) for i, parents in enumerate(result.parents)
+        ]
+        stale = [
+            child for child, number in enumerate(numbers) if not node.fresh[number]
+        ]
         if not stale:
             break
         node.refresh(np.array([numbers[child] for child in stale]))

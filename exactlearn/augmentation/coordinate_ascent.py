@@ -64,7 +64,10 @@ def coordinate_ascent(
 
 @checked_arguments()
 def cell_losses(
-    dataset: DatasetLike, score: ScoreLike, parents: ParentsLike, values: NDArray[np.int64]
+    dataset: DatasetLike,
+    score: ScoreLike,
+    parents: ParentsLike,
+    values: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return what the score loses when a single missing cell is given another value.
 
@@ -103,7 +106,9 @@ def cell_losses(
     number = np.full(dataset.codes.shape, -1)
     number[tuple(cells.T)] = np.arange(len(cells))
     for move in store.single_moves(distinct=False):
-        losses[number[move[0], move[1]], move[2]] = total - store.envelope(move[None]).sum()
+        losses[number[move[0], move[1]], move[2]] = (
+            total - store.envelope(move[None]).sum()
+        )
     return losses
 
 
@@ -114,7 +119,9 @@ def _of_network(
     tables: TermTables,
 ) -> FamilyStore:
     """Return the tables of a network's families."""
-    chosen = Problem.from_candidates(dataset.names, [{tuple(each): 0.0} for each in parents])
+    chosen = Problem.from_candidates(
+        dataset.names, [{tuple(each): 0.0} for each in parents]
+    )
     families = Families.listed(chosen)
     states = set_sizes(dataset.cardinalities, families.members) * dataset.cardinalities
     if states.sum() > MOST_CELLS:
@@ -150,7 +157,9 @@ def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag
     while changed and not store.control.is_over:
         changed = 0
         for cells in usable.blocks(usable.cells):
-            changed += sweep(usable.sets, usable.rows, usable.pairs, scores, chosen, cells)
+            changed += sweep(
+                usable.sets, usable.rows, usable.pairs, scores, chosen, cells
+            )
         store.move_to(usable.values)
         yield tuple(usable.families.parents(int(f)) for f in chosen)
 
@@ -180,7 +189,9 @@ def sweep(
     n = len(chosen)
     change = np.zeros(len(sets.values))
     best = np.zeros(n)
-    without = np.full(n, -2)  # each child's best family without the variable; -2: not known yet
+    without = np.full(
+        n, -2
+    )  # each child's best family without the variable; -2: not known yet
     changed = 0
     is_new = True
     for c in range(len(cells)):

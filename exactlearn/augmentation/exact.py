@@ -18,7 +18,11 @@ from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.hill_climber import augment_mode, best_climb, offer_sparsest
+from exactlearn.augmentation.hill_climber import (
+    augment_mode,
+    best_climb,
+    offer_sparsest,
+)
 from exactlearn.augmentation.node_relaxation import require_few_families
 from exactlearn.augmentation.solutions import (
     Augmentation,
@@ -109,7 +113,9 @@ def _branch(task: Task, incumbent: Incumbent) -> _Outcome:
     return incumbent.status, f"{incumbent.ending} before all branches were closed"
 
 
-def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augmentation:
+def _run(
+    task: Task, incumbent: Incumbent, method: str, search: _Search
+) -> Augmentation:
     """Find a bound that costs little, a good solution in a share of the time limit, then search."""
     if task.dataset.is_complete:
         return replace(augment_mode(task, incumbent), method=method)
@@ -141,7 +147,10 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
 def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     gadget = reduced(task, incumbent)
     if gadget is None or incumbent.is_over:
-        return incumbent.status, f"{incumbent.ending} before all completions were scored"
+        return (
+            incumbent.status,
+            f"{incumbent.ending} before all completions were scored",
+        )
     n = task.dataset.n_variables
     offset = gadget.penalty * len(task.dataset.missing_cells)
 
@@ -174,7 +183,9 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
 
     Rows with missing cells are merged if the score is convex.
     """
-    merged, origin = merge_rows(task.dataset, incomplete=is_convex(task.score, task.domain))
+    merged, origin = merge_rows(
+        task.dataset, incomplete=is_convex(task.score, task.domain)
+    )
     cells, (rows, variables) = merged.missing_cells, task.dataset.missing_cells.T
     index = np.full(merged.codes.shape, -1)
     index[tuple(cells.T)] = np.arange(len(cells))
@@ -290,4 +301,6 @@ def best_solutions(
             pool.take(task.solution(best.parents, best.values))
         if status == "optimal":
             status = "optimal" if branch(task, pool) else incumbent.status
-    return Ranking(solutions=pool.ranked, status=status, seconds=spent + incumbent.seconds)
+    return Ranking(
+        solutions=pool.ranked, status=status, seconds=spent + incumbent.seconds
+    )

@@ -41,7 +41,10 @@ class FamilyRules:
 
     @classmethod
     def of(
-        cls, max_parents: int | None, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
+        cls,
+        max_parents: int | None,
+        required: Iterable[Arc] = (),
+        forbidden: Iterable[Arc] = (),
     ) -> "FamilyRules":
         """Build the rules from any iterables of arcs; ``None`` is no limit of the parents."""
         return cls(
@@ -100,16 +103,22 @@ class Families:
         for child in range(n):
             members = parent_sets(n, child, rules.max_parents)
             lists.append(members[rules.allowed(child, members)])
-        children = np.repeat(np.arange(n, dtype=np.int32), [len(members) for members in lists])
+        children = np.repeat(
+            np.arange(n, dtype=np.int32), [len(members) for members in lists]
+        )
         return cls(names, children, np.concatenate(lists))
 
     @classmethod
     def listed(cls, problem: Problem) -> "Families":
         """Return the families of a problem, those of a child in the order of their members."""
         sizes = np.diff(problem.member_first)
-        members = np.full((problem.n_candidates, int(sizes.max(initial=0))), -1, np.int32)
+        members = np.full(
+            (problem.n_candidates, int(sizes.max(initial=0))), -1, np.int32
+        )
         owner = np.repeat(np.arange(problem.n_candidates), sizes)
-        members[owner, np.arange(len(owner)) - problem.member_first[owner]] = problem.members
+        members[owner, np.arange(len(owner)) - problem.member_first[owner]] = (
+            problem.members
+        )
         order = np.lexsort((*members.T[::-1], problem.child))
         return cls(problem.names, problem.child[order], members[order])
 
@@ -165,7 +174,9 @@ class Families:
         stop = self.first[child + 1]
         wanted = np.full(self.members.shape[1], -1, np.int32)
         wanted[: len(parents)] = sorted(parents)
-        return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
+        return int(
+            start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0]
+        )
 
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the first best family of each child, shape (n,)."""
@@ -214,7 +225,9 @@ class FamilyTerms(NamedTuple):
     def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
         """Return the terms of some of the families."""
         functions, f, g, penalty, columns, size = self
-        return FamilyTerms(functions, f[keep], g[keep], penalty[keep], columns[keep], size[keep])
+        return FamilyTerms(
+            functions, f[keep], g[keep], penalty[keep], columns[keep], size[keep]
+        )
 
 
 class SetFamilies(NamedTuple):
@@ -266,7 +279,13 @@ def paired_sets(
     place = number.astype(np.int32)
     holding_first, holding, _ = holders(family, n)
     pairs = SetFamilies(
-        families.first, families.child, place[m:], place[:m], terms.penalty, holding_first, holding
+        families.first,
+        families.child,
+        place[m:],
+        place[:m],
+        terms.penalty,
+        holding_first,
+        holding,
     )
     return members, function[first], pairs
 

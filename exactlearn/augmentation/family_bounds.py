@@ -47,7 +47,11 @@ MARGIN = 1e-9
 
 @in_place_kernel
 def _is_dominated(
-    incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, work: NDArray[np.int64]
+    incomplete: IncompleteRows,
+    at: NDArray[np.int64],
+    k: int,
+    o: int,
+    work: NDArray[np.int64],
 ) -> bool:
     """Return whether exchanging a row with one placed before is better, or as good and in order.
 
@@ -61,7 +65,12 @@ def _is_dominated(
         work[0] += 1
         other = incomplete.first[t]
         a = at[t] - other
-        gain = multipliers[at[t]] + multipliers[o] - multipliers[other + b] - multipliers[first + a]
+        gain = (
+            multipliers[at[t]]
+            + multipliers[o]
+            - multipliers[other + b]
+            - multipliers[first + a]
+        )
         if a != b and (gain > MARGIN or (a > b and gain == 0.0)):
             return True
         t = incomplete.alike[t]
@@ -86,7 +95,9 @@ def _rest(
         for o in range(incomplete.first[k], incomplete.end[k]):
             place = incomplete.cells[o]
             most = max(
-                most, increment_at(family, place, w, earlier[place]) - incomplete.multipliers[o]
+                most,
+                increment_at(family, place, w, earlier[place])
+                - incomplete.multipliers[o],
             )
             earlier[place] += w
         total += most
@@ -112,8 +123,13 @@ def _best_cell(
     most = -np.inf
     work[0] += incomplete.end[k] - incomplete.first[k]
     for o in range(incomplete.first[k], incomplete.end[k]):
-        if not tried[o] and not (work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)):
-            gained = increment_at(family, incomplete.cells[o], w, 0.0) - incomplete.multipliers[o]
+        if not tried[o] and not (
+            work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)
+        ):
+            gained = (
+                increment_at(family, incomplete.cells[o], w, 0.0)
+                - incomplete.multipliers[o]
+            )
             if gained > most:
                 best = o
                 most = gained
@@ -150,7 +166,9 @@ def _search(
         if entering:  # bound the node
             nodes += 1
             entering = False
-            bound = np.inf  # where there is no more time for bounds, the first leaf ends the search
+            bound = (
+                np.inf
+            )  # where there is no more time for bounds, the first leaf ends the search
             if work[0] <= max_work or k == n:
                 bound = added[k] + _rest(family, table, incomplete, k, earlier, work)
             root = min(root, bound) if nodes == 1 else root
@@ -170,7 +188,9 @@ def _search(
             for o in range(incomplete.first[k], incomplete.end[k]):
                 tried[o] = False
         else:  # back from below: take the row out again
-            add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
+            add_weight(
+                family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]]
+            )
         # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
         at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work, max_work)
@@ -192,7 +212,9 @@ def place_rows(
     terms: FamilyTerms,
     most_nodes: int,
     complete: bool,
-) -> tuple[NDArray[np.float64], float, int, NDArray[np.int64], NDArray[np.int64], float]:
+) -> tuple[
+    NDArray[np.float64], float, int, NDArray[np.int64], NDArray[np.int64], float
+]:
     """Place the rows with missing cells so that families score most, less their multipliers.
 
     Parameters
@@ -267,7 +289,16 @@ def place_rows(
             continue
         added[0], tried = score, np.empty(n_places, np.bool_)
         bounds[number], best = _search(
-            family, table, incomplete, most_nodes, earlier, tried, added, at, best_at, work
+            family,
+            table,
+            incomplete,
+            most_nodes,
+            earlier,
+            tried,
+            added,
+            at,
+            best_at,
+            work,
         )
         cells = places[best_at]
         charge = 0.0

@@ -79,7 +79,9 @@ class FamilyStore:
 
     def __post_init__(self) -> None:  # noqa: D105
         members, function, self.pairs = paired_sets(self.families, self.terms)
-        self.sets = tabulate(self.rows, members, function, self.terms.functions, self.control)
+        self.sets = tabulate(
+            self.rows, members, function, self.terms.functions, self.control
+        )
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
@@ -136,7 +138,9 @@ class FamilyStore:
         sets = self.sets
         tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
         held = np.diff(self.pairs.holding_first)
-        each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
+        each = int((tables + held).max(initial=0)) * int(
+            self.rows.cardinalities.max(initial=1)
+        )
         each += len(self.families)  # of which a changed cell asks for the best
         step = max(1, BLOCK // max(1, each))
         for at in range(0, len(moves), step):
@@ -188,7 +192,9 @@ class FamilyStore:
         best_scores = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
         for block in self.blocks(moves):
-            best, close_here = bound_moves(self.sets, self.rows, self.pairs, scores, block, limit)
+            best, close_here = bound_moves(
+                self.sets, self.rows, self.pairs, scores, block, limit
+            )
             best_scores.append(best)
             close |= close_here
         return np.concatenate(best_scores), close
@@ -198,7 +204,9 @@ class FamilyStore:
         scores = self.scores
         best = np.full(len(scores), -np.inf)
         for block in self.blocks(moves):
-            best = np.maximum(best, envelope(self.sets, self.rows, self.pairs, scores, block))
+            best = np.maximum(
+                best, envelope(self.sets, self.rows, self.pairs, scores, block)
+            )
         return best
 
 
@@ -225,13 +233,18 @@ def fits(dataset: Dataset, rules: FamilyRules) -> bool:
     n = dataset.n_variables
     k = min(rules.max_parents, n - 1)
     return (
-        n_families(n, k) <= MAX_FAMILIES and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
+        n_families(n, k) <= MAX_FAMILIES
+        and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
     )
 
 
 @in_place_kernel
 def best_family(
-    sets: Sets, families: SetFamilies, scores: NDArray[np.float64], child: int, without: int
+    sets: Sets,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    child: int,
+    without: int,
 ) -> int:
     """Return the first best family of a child that does not hold a variable, or -1."""
     best = -1
@@ -287,7 +300,9 @@ def bound_moves(
     best = np.empty(n)
     best_scores = np.empty((len(moves), n))
     close = np.zeros(len(child), np.bool_)
-    least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
+    least = np.full(
+        (n, n), np.inf
+    )  # of a family that does not hold the variable changed
     for c in range(len(moves)):
         # each child's best score after the move
         u = moves[c, 0]
@@ -310,7 +325,10 @@ def bound_moves(
             least[v, i] = min(least[v, i], best[i] - spare)
         for at in range(families.holding_first[v], families.holding_first[v + 1]):
             f = families.holding[at]
-            if scores[f] + change[family[f]] - change[parents[f]] >= best[child[f]] - spare:
+            if (
+                scores[f] + change[family[f]] - change[parents[f]]
+                >= best[child[f]] - spare
+            ):
                 close[f] = True
     # the same of families that do not hold the changed variable
     for f in range(len(close)):

@@ -112,7 +112,9 @@ def enumerable_families(dataset: Dataset, rules: FamilyRules) -> Families:
     counts = np.where(families.has, columns, 1.0).prod(axis=1)
     largest = int(counts.argmax())
     if counts.sum() > MAX_COMPLETIONS:
-        names = ", ".join(dataset.names[v] for v in np.flatnonzero(families.has[largest]))
+        names = ", ".join(
+            dataset.names[v] for v in np.flatnonzero(families.has[largest])
+        )
         raise TooLargeError(
             f"the families have {counts.sum():.3g} completions to enumerate "
             f"({counts[largest]:.3g} of them for {{{names}}} alone), and the limit is "
@@ -134,8 +136,12 @@ def _undominated(
     cells = task.dataset.missing_cells
     states = dataset.cardinalities[cells[:, 1]]
     tables: list[dict[Iterable[int], float]] = [{} for _ in dataset.names]
-    store = FamilyStore.of(dataset, np.zeros(len(cells), np.int64), task.tables, families, control)
-    best: dict[tuple[int, tuple[int, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+    store = FamilyStore.of(
+        dataset, np.zeros(len(cells), np.int64), task.tables, families, control
+    )
+    best: dict[
+        tuple[int, tuple[int, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
+    ] = {}
     for f, child in enumerate(families.child.tolist()):
         if not control.goes_on():
             return None
@@ -146,12 +152,16 @@ def _undominated(
         for p in parents:
             subset = best.get((child, tuple(q for q in parents if q != p)))
             if subset is not None:  # parents that are required never go
-                places = tuple(np.s_[:] if c in subset[0] else None for c in family_cells)
+                places = tuple(
+                    np.s_[:] if c in subset[0] else None for c in family_cells
+                )
                 subset_best = np.maximum(subset_best, subset[1][places])
         best[child, parents] = family_cells, np.maximum(scores, subset_best)
         kept = scores > subset_best + TIE
         artificial = first[family_cells] + np.argwhere(kept)
-        for members, score in zip(artificial.tolist(), scores[kept].tolist(), strict=True):
+        for members, score in zip(
+            artificial.tolist(), scores[kept].tolist(), strict=True
+        ):
             tables[child][(*parents, *members)] = score
         if sum(map(len, tables)) > MAX_CANDIDATES:
             raise TooLargeError(
@@ -228,7 +238,9 @@ def _artificial_names(dataset: Dataset) -> list[str]:
     names = dict.fromkeys(dataset.names)
     for row, variable in dataset.missing_cells:
         for state in dataset.states[variable]:
-            name = "_".join(f"{dataset.names[variable]}[{row + 1}]={state}".split()) or "_"
+            name = (
+                "_".join(f"{dataset.names[variable]}[{row + 1}]={state}".split()) or "_"
+            )
             while name in names:
                 name += "'"
             names[name] = None

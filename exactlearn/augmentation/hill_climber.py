@@ -20,7 +20,12 @@ from exactlearn.augmentation.coordinate_ascent import ascend
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.family_store import FamilyStore, fits
 from exactlearn.augmentation.neighbourhood import Neighbourhood
-from exactlearn.augmentation.solutions import Augmentation, AugmentationStatus, Incumbent, Solution
+from exactlearn.augmentation.solutions import (
+    Augmentation,
+    AugmentationStatus,
+    Incumbent,
+    Solution,
+)
 from exactlearn.augmentation.task import (
     Task,
     hard_em_completion,
@@ -75,12 +80,16 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     t = task.t
     starts = task.starts
     if t < 1 or starts < 1:
-        raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
+        raise OptionError(
+            f"t and starts must be at least 1, found t = {t}, starts = {starts}"
+        )
     best = best_climb(task, incumbent, starts, t)
     if best is None:
         offer_sparsest(task, incumbent)
         message = f"{incumbent.ending} before t-local optimality was proven"
-        return Augmentation.of(incumbent, incumbent.status, "t-local", t=t, message=message)
+        return Augmentation.of(
+            incumbent, incumbent.status, "t-local", t=t, message=message
+        )
     status: AugmentationStatus = "t-local"
     message = ""
     if not is_tabulated(task):
@@ -105,7 +114,9 @@ def is_tabulated(task: Task) -> bool:
     return task.solver != "ordering" and fits(task.dataset, task.rules)
 
 
-def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Solution | None:
+def best_climb(
+    task: Task, incumbent: Incumbent, starts: int, t: int | None
+) -> Solution | None:
     """Climb from every start, several at once; return the first of the best solutions.
 
     When the search is over before all climbs are, it has the solutions, and ``None`` is returned.
@@ -153,7 +164,9 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
         message = f"{incumbent.ending} before any search"
         return Augmentation.of(incumbent, incumbent.status, "mode", message=message)
     incumbent.offer(task.solution(result.parents, values))
-    status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
+    status: AugmentationStatus = (
+        "heuristic" if result.status == "optimal" else result.status
+    )
     if status == "heuristic" and task.dataset.is_complete:
         status = "optimal"
         incumbent.bound = incumbent.score
@@ -186,7 +199,9 @@ def climb(
         ``None`` when the search is over first; the incumbent has what was found.
     """
     if not is_tabulated(task):
-        solution = _rise(task, incumbent, values, None, None) if incumbent.goes_on() else None
+        solution = (
+            _rise(task, incumbent, values, None, None) if incumbent.goes_on() else None
+        )
         return None if incumbent.is_over else solution
     families = Families.allowed(task.dataset.names, task.rules)
     store = FamilyStore.of(task.dataset, values, task.tables, families, incumbent)

@@ -35,7 +35,9 @@ def payer_numbers(n: int) -> NDArray[np.int64]:
 
 
 @kernel
-def payers_of(number: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+def payers_of(
+    number: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the payers that a family is for each of its columns.
 
     The child pays for all of them. The sets besides the child's column are one or two parents;
@@ -178,7 +180,9 @@ def increment_at(family: FamilyTable, cell: int, w: float, earlier: float) -> fl
     j = cell // family.states
     n = family.counts[cell] + earlier
     m = family.sums[j] + earlier
-    return rise(family.functions, family.f, n, w) - rise(family.functions, family.g, m, w)
+    return rise(family.functions, family.f, n, w) - rise(
+        family.functions, family.g, m, w
+    )
 
 
 @in_place_kernel
@@ -204,7 +208,9 @@ def count_rows(
         cell = 0
         stride = 1
         places = 1
-        is_complete = True  # a missing cell of a variable with one state has one place, too
+        is_complete = (
+            True  # a missing cell of a variable with one state has one place, too
+        )
         for v in family.columns:
             state = table.codes[v, u]
             if state < 0:
@@ -287,7 +293,10 @@ def list_places(
         best = -np.inf
         second = -np.inf
         for o in range(at, at + count):
-            gained = increment_at(family, cells[o], table.weights[rows[t]], 0.0) - multipliers[o]
+            gained = (
+                increment_at(family, cells[o], table.weights[rows[t]], 0.0)
+                - multipliers[o]
+            )
             second = max(second, min(best, gained))
             best = max(best, gained)
         order[t] = t
@@ -297,7 +306,9 @@ def list_places(
         ordered[k] = rows[order[k]]
         first[k] = end[order[k] - 1] if order[k] else 0
         alike[k] = end[order[k]]  # kept there until all ends were read
-    for k in range(len(keys)):  # the first and the last cell tell which others a row has
+    for k in range(
+        len(keys)
+    ):  # the first and the last cell tell which others a row has
         end[k] = alike[k]
         alike[k] = -1
         order[k] = k
@@ -306,7 +317,10 @@ def list_places(
     for at in range(1, len(keys)):
         k = order[at]
         before = order[at - 1]
-        if keys[k] == keys[before] and table.weights[ordered[k]] == table.weights[ordered[before]]:
+        if (
+            keys[k] == keys[before]
+            and table.weights[ordered[k]] == table.weights[ordered[before]]
+        ):
             alike[k] = before
 
 
@@ -320,7 +334,10 @@ def sort_by(keys: NDArray[np.float64], places: NDArray[np.int64]) -> None:
         for i in range(gap, len(places)):
             place = places[i]
             k = i
-            while k >= gap and (keys[place], place) < (keys[places[k - gap]], places[k - gap]):
+            while k >= gap and (keys[place], place) < (
+                keys[places[k - gap]],
+                places[k - gap],
+            ):
                 places[k] = places[k - gap]
                 k -= gap
             places[k] = place

@@ -26,7 +26,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.node_relaxation import Adjusted, LocalCompletion, NodeRelaxation
+from exactlearn.augmentation.node_relaxation import (
+    Adjusted,
+    LocalCompletion,
+    NodeRelaxation,
+)
 from exactlearn.augmentation.restricted_master import RestrictedMaster, Solved
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.relaxation import best_candidates
@@ -125,7 +129,9 @@ def solve_dual(
         if lead < JOINING * gap or not entered:
             cuts += master.add_sink_links(solved)
         trace.append(best)
-        is_stalled = len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * gap
+        is_stalled = (
+            len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * gap
+        )
         is_met = not cuts and (not entered or lead < LEAST_GAIN * gap)
         if best <= target or is_met or is_stalled or len(trace) > MAX_ROUNDS:
             break
@@ -138,7 +144,9 @@ def _enter(
 ) -> bool:
     """Add the best local completions of each child that raise the optimum; return whether any."""
     entered = False
-    for number in best_candidates(node.families.first, adjusted.scores, ENTERING).tolist():
+    for number in best_candidates(
+        node.families.first, adjusted.scores, ENTERING
+    ).tolist():
         completion = node.best_completion(number)
         if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
             entered |= master.add(completion)
@@ -159,7 +167,9 @@ class _Ascent:
         moved = (self.at, self._mean, self._square)
         self.at, self._mean, self._square = (np.pad(old, (0, k)) for old in moved)
 
-    def move(self, slope: NDArray[np.float64], step: float | NDArray[np.float64]) -> None:
+    def move(
+        self, slope: NDArray[np.float64], step: float | NDArray[np.float64]
+    ) -> None:
         """Move all along a slope, by about ``step`` where it is steady."""
         self._steps += 1
         self._mean += (1.0 - MEAN) * (slope - self._mean)
@@ -222,7 +232,9 @@ def subgradient_method(
         if best <= target or not control.goes_on():
             break
         chosen = families.best(adjusted.scores)
-        recent.append([node.best_completion(i) for i in chosen.tolist() if control.goes_on()])
+        recent.append(
+            [node.best_completion(i) for i in chosen.tolist() if control.goes_on()]
+        )
         slope = np.zeros_like(charges.at) - node.constant_states
         for completion in recent[-1]:
             slope[master.paid(completion)] += 1.0

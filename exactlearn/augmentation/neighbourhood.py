@@ -115,16 +115,22 @@ class MoveSearch:
         """Bound of the networks before any move, less the target."""
         scores = self.store.scores + self.rewards
         best = np.maximum.reduceat(scores, self.store.families.first[:-1])
-        return max(0.0, float(best.sum()) - self.multipliers.total - self.solution.target)
+        return max(
+            0.0, float(best.sum()) - self.multipliers.total - self.solution.target
+        )
 
-    def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def bounds(
+        self, moves: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return each child's best score with multipliers after each move, shape (moves, children).
 
         Less the multipliers' total, their sum bounds the networks after it. Also return the
         families that a better network may have, with some others.
         """
         scores = self.store.scores + self.rewards
-        return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
+        return self.store.bound_moves(
+            scores, moves, self.solution.target + self.multipliers.total
+        )
 
     def look(
         self, moves: Moves, goals: Sequence[float], steps: int
@@ -144,8 +150,14 @@ class MoveSearch:
     def better_dag(self) -> Solution | None:
         """Return the solution with a better DAG, or ``None`` when its own is proven the best."""
         problem = self.promising(self.store.scores)
-        parents = None if problem is None else self.network_above(problem, self.multipliers)
-        return None if parents is None else self.task.solution(parents, self.solution.values)
+        parents = (
+            None if problem is None else self.network_above(problem, self.multipliers)
+        )
+        return (
+            None
+            if parents is None
+            else self.task.solution(parents, self.solution.values)
+        )
 
     def promising(self, scores: NDArray[np.float64]) -> Problem | None:
         """Return the families that a better network may have, with their scores after some moves.
@@ -187,7 +199,9 @@ class MoveSearch:
         for goal in goals:
             if bound <= target + goal:
                 continue
-            multipliers, left = tighten_bound(multipliers, problem, target + goal, target, steps)
+            multipliers, left = tighten_bound(
+                multipliers, problem, target + goal, target, steps
+            )
             problem = problem.select(left)
             if not problem.is_feasible:
                 break
@@ -301,7 +315,11 @@ class Neighbourhood:
             return
         relative = problem.select(problem.allowed).relative
         target = solution.target - problem.offset
-        start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
+        start = (
+            Counted.none(problem.n_variables)
+            if self.root is None
+            else self.root.counted
+        )
         planes = CuttingPlanes(relative, target, clusters=start, control=self.incumbent)
         bounds = [np.inf]
         while planes.bound > target and len(bounds) <= MAX_ROUNDS:
@@ -347,7 +365,9 @@ class Neighbourhood:
         if not moves:
             return None
         # a better solution mostly follows from what is hard to bound: that comes first
-        groups = _groups(search, np.concatenate(moves), np.concatenate(best_scores))[::-1]
+        groups = _groups(search, np.concatenate(moves), np.concatenate(best_scores))[
+            ::-1
+        ]
         return prune_groups(search.among(close), groups)
 
 
@@ -364,7 +384,9 @@ def prefixes(
     if size == 0:
         yield singles[:0], singles
         return
-    cell = np.concatenate([[0], np.cumsum((np.diff(singles[:, :2], axis=0) != 0).any(axis=1))])
+    cell = np.concatenate(
+        [[0], np.cumsum((np.diff(singles[:, :2], axis=0) != 0).any(axis=1))]
+    )
     for fixed, left in prefixes(singles, size - 1):
         begin = len(singles) - len(left)
         for at in range(begin, len(singles)):
@@ -373,7 +395,9 @@ def prefixes(
                 yield np.concatenate([fixed, singles[at : at + 1]]), singles[after:]
 
 
-def _groups(search: MoveSearch, moves: Moves, best_scores: NDArray[np.float64]) -> list[Moves]:
+def _groups(
+    search: MoveSearch, moves: Moves, best_scores: NDArray[np.float64]
+) -> list[Moves]:
     """Put moves together whose envelope is hardly harder to exclude than each of them."""
     order = np.argsort(best_scores.sum(axis=1), kind="stable")
     limit = search.solution.target + search.gap + search.multipliers.total
@@ -385,7 +409,9 @@ def _groups(search: MoveSearch, moves: Moves, best_scores: NDArray[np.float64]) 
     ]
 
 
-def grouped(best_scores: NDArray[np.float64], limit: float, slack: float) -> list[NDArray[np.intp]]:
+def grouped(
+    best_scores: NDArray[np.float64], limit: float, slack: float
+) -> list[NDArray[np.intp]]:
     """Split moves into groups that are hardly harder to exclude than their members.
 
     The bound of a group's envelope is the sum over the children of the highest score that any move
@@ -442,7 +468,9 @@ def prune_groups(search: MoveSearch, groups: Sequence[Moves]) -> Solution | None
 
     @cache
     def tables(thread: int) -> MoveSearch:
-        return search.among(np.ones(len(search.rewards), np.bool_)) if thread else search
+        return (
+            search.among(np.ones(len(search.rewards), np.bool_)) if thread else search
+        )
 
     def look(number: int, tabulated: MoveSearch) -> Solution | Multipliers | None:
         return tabulated.look(groups[number], goals, TARGET_STEPS)

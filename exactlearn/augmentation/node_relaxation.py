@@ -135,7 +135,9 @@ class NodeRelaxation:
         free = np.full(len(families), np.inf)
         best = np.full(families.n_variables, np.inf)
         stale = np.zeros(len(families), np.bool_)
-        node = cls(families, terms, MissingCells.of(task.dataset), free, free, stale, control)
+        node = cls(
+            families, terms, MissingCells.of(task.dataset), free, free, stale, control
+        )
         for child, (begin, end) in enumerate(pairwise(families.first)):
             free[begin:end] = node.bounds(np.arange(begin, end), FIRST_NODE_BUDGET)
             if control.is_over:
@@ -155,7 +157,9 @@ class NodeRelaxation:
         missing = len(cells.rows)
         width = terms.columns.shape[1]
         most = int(cells.cardinalities.max(initial=1))
-        looks = rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
+        looks = (
+            rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
+        )
         threads = n_threads(None) if len(which) >= SHARED else 1
         size = max(1, min(PIECE, BLOCK // looks, len(which) // (2 * threads)))
         pieces = [which[begin : begin + size] for begin in range(0, len(which), size)]
@@ -164,7 +168,9 @@ class NodeRelaxation:
         def bound(piece: int, _: None) -> NDArray[np.float64]:
             return place_rows(pieces[piece], cells, terms, most_nodes, False)[0]
 
-        for k, bounded in enumerate(in_order(bound, len(pieces), lambda: None, threads)):
+        for k, bounded in enumerate(
+            in_order(bound, len(pieces), lambda: None, threads)
+        ):
             bounds[k * size : (k + 1) * size] = bounded
             if not self.control.goes_on():
                 break
@@ -199,7 +205,8 @@ class NodeRelaxation:
         return replace(
             self,
             cells=self.cells.fill(values),
-            upper=self.upper + self._charges(self.cells.multipliers[:, :, state] * this),
+            upper=self.upper
+            + self._charges(self.cells.multipliers[:, :, state] * this),
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -235,7 +242,9 @@ class NodeRelaxation:
     def fixed_multipliers(self) -> NDArray[np.float64]:
         """The multipliers of fixed cells' states, 0 for open cells, shape (payers, cells)."""
         filled = self.cells.filled
-        multipliers: NDArray[np.float64] = self.cells.multipliers[:, np.arange(len(filled)), filled]
+        multipliers: NDArray[np.float64] = self.cells.multipliers[
+            :, np.arange(len(filled)), filled
+        ]
         return multipliers * (filled >= 0)
 
     @property
@@ -263,15 +272,21 @@ class NodeRelaxation:
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
-        self.upper[which] = np.minimum(self.upper[which], self.bounds(which, NODE_BUDGET))
+        self.upper[which] = np.minimum(
+            self.upper[which], self.bounds(which, NODE_BUDGET)
+        )
         self.fresh[which] = True
 
-    def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int) -> None:
+    def freshen(
+        self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int
+    ) -> None:
         """Renew the bounds of the best families of some children, by their adjusted bounds."""
         first = self.families.first
         stale = []
         for child in children:
-            left = first[child] + np.flatnonzero(~self.fresh[first[child] : first[child + 1]])
+            left = first[child] + np.flatnonzero(
+                ~self.fresh[first[child] : first[child + 1]]
+            )
             most = min(at_once, len(left))
             stale.append(left[np.argpartition(-adjusted[left], most - 1)[:most]])
         self.refresh(np.concatenate(stale))

@@ -21,7 +21,11 @@ from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import offsets
 from exactlearn.solvers.relaxation import LinearProgram
-from exactlearn.solvers.separation import FEW_CLUSTERS, counted_clusters, violated_clusters
+from exactlearn.solvers.separation import (
+    FEW_CLUSTERS,
+    counted_clusters,
+    violated_clusters,
+)
 
 # Clusters and sink links that enter between two linear programs, and the least violation of a link.
 MAX_CLUSTERS = 20
@@ -96,13 +100,17 @@ class RestrictedMaster:
         # one family for each variable; all states of a missing cell but one are not its state
         sides = np.concatenate([np.ones(n), states - 1.0])
         self._lp = LinearProgram()
-        self._lp.add_rows(sides, sides, np.zeros(n + h + 1, np.int64), np.zeros(0, np.int64))
+        self._lp.add_rows(
+            sides, sides, np.zeros(n + h + 1, np.int64), np.zeros(0, np.int64)
+        )
         # the complement of z, a column for each of these
         self._cell = np.repeat(np.arange(h), states)
         self._state_first = offsets(states)
         self._state = np.arange(len(self._cell)) - self._state_first[self._cell]
         columns = np.arange(len(self._cell))
-        self._lp.add_columns(np.zeros(len(columns)), np.arange(len(columns) + 1), n + self._cell)
+        self._lp.add_columns(
+            np.zeros(len(columns)), np.arange(len(columns) + 1), n + self._cell
+        )
         self._link_rows: dict[Link, int] = {}
         self._linked: defaultdict[Link, list[int]] = defaultdict(list)
         self._cluster_rows: list[int] = []
@@ -129,10 +137,15 @@ class RestrictedMaster:
         self._known.add(key)
         child = int(self.families.child[completion.number])
         links = [*zip(*(part.tolist() for part in self.paid(completion)), strict=True)]
-        rows = [child, *(self._link_rows[link] for link in links if link in self._link_rows)]
+        rows = [
+            child,
+            *(self._link_rows[link] for link in links if link in self._link_rows),
+        ]
         met = np.flatnonzero(self.met(np.array([completion.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
-        self._lp.add_columns(np.array([completion.score]), np.array([0, len(items)]), items)
+        self._lp.add_columns(
+            np.array([completion.score]), np.array([0, len(items)]), items
+        )
         for link in links:
             self._linked[link].append(len(self._cell) + len(self._completions))
         self._completions.append(completion)
@@ -177,11 +190,15 @@ class RestrictedMaster:
         """
         new = [link for link in links if link not in self._link_rows]
         items = [[self._state_first[c] + v, *self._linked[s, c, v]] for s, c, v in new]
-        self._link_rows |= zip(new, range(self._n_rows, self._n_rows + len(new)), strict=True)
+        self._link_rows |= zip(
+            new, range(self._n_rows, self._n_rows + len(new)), strict=True
+        )
         self._n_rows += len(new)
         columns = np.array([column for row in items for column in row], np.int64)
         starts = offsets([len(row) for row in items])
-        self._lp.add_rows(np.full(len(new), -np.inf), np.ones(len(new)), starts, columns)
+        self._lp.add_rows(
+            np.full(len(new), -np.inf), np.ones(len(new)), starts, columns
+        )
 
     def add_sink_links(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
@@ -192,7 +209,10 @@ class RestrictedMaster:
         worst = np.argsort(-excess, axis=None, kind="stable")[:MAX_SINKS]
         worst = worst[excess.flat[worst] > LEAST_VIOLATION]
         self._add_links(
-            zip(*(x.tolist() for x in np.unravel_index(worst, excess.shape)), strict=True)
+            zip(
+                *(x.tolist() for x in np.unravel_index(worst, excess.shape)),
+                strict=True,
+            )
         )
         return len(worst)
 
@@ -202,7 +222,9 @@ class RestrictedMaster:
         n = self.families.n_variables
         violated = violated_clusters(support, n, MAX_CLUSTERS, np.random.default_rng(0))
         if len(violated) < FEW_CLUSTERS:
-            violated = Counted.join(violated, counted_clusters(support, n, MAX_CLUSTERS))
+            violated = Counted.join(
+                violated, counted_clusters(support, n, MAX_CLUSTERS)
+            )
         self.add_clusters(violated)
         return len(violated)
 
@@ -223,14 +245,17 @@ class RestrictedMaster:
 
     @property
     def _numbers(self) -> NDArray[np.int64]:
-        return np.array([completion.number for completion in self._completions], np.int64)
+        return np.array(
+            [completion.number for completion in self._completions], np.int64
+        )
 
     def restrict(self, node: NodeRelaxation) -> None:
         """Allow the local completions that a node allows; the network's own may be missing."""
         filled = node.cells.filled
         complement = np.where(filled[self._cell] == self._state, 0.0, 1.0)
         allowed = [
-            ((filled[c.cells] < 0) | (filled[c.cells] == c.states)).all() for c in self._completions
+            ((filled[c.cells] < 0) | (filled[c.cells] == c.states)).all()
+            for c in self._completions
         ]
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
@@ -254,7 +279,9 @@ class RestrictedMaster:
         cell_multipliers = np.zeros(shape)
         proportions = np.zeros(shape[1:])
         links = np.array([*self._link_rows], np.int64).reshape(-1, 3)
-        cell_multipliers[tuple(links.T)] = np.maximum(0.0, duals[[*self._link_rows.values()]])
+        cell_multipliers[tuple(links.T)] = np.maximum(
+            0.0, duals[[*self._link_rows.values()]]
+        )
         weights = np.maximum(0.0, -duals[np.array(self._cluster_rows, np.int64)])
         proportions[self._cell, self._state] = 1.0 - values[: len(self._cell)]
         chosen = values[len(self._cell) :]

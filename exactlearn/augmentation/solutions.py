@@ -69,9 +69,14 @@ class Solution(ByValue, shown="score values"):
         return -round(self.score, 9), self.parents, self.values.tolist()
 
 
-def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score) -> float:
+def total_score(
+    dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
+) -> float:
     """Return the score of a DAG on complete data: the sum over its families."""
-    return sum(scored_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
+    return sum(
+        scored_family(dataset, child, tuple(ps), score)
+        for child, ps in enumerate(parents)
+    )
 
 
 # Seconds beyond the time limit in which a first solution may still be found.
@@ -235,7 +240,10 @@ class SolutionPool:
     def take(self, solution: Solution) -> None:
         """Keep a solution if it is among the best."""
         self.incumbent.offer(solution)
-        key = (None if self.by_completion else solution.parents, solution.values.tobytes())
+        key = (
+            None if self.by_completion else solution.parents,
+            solution.values.tobytes(),
+        )
         known = self._found.get(key)
         if known is None or solution.score > known.score:
             self._found[key] = solution
@@ -265,7 +273,9 @@ AugmentationStatus = Literal[
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Augmentation(Structured, ByValue, shown="status score bound method t values seconds"):
+class Augmentation(
+    Structured, ByValue, shown="status score bound method t values seconds"
+):
     """A DAG and a completion of all missing cells, with the proof state of the solution.
 
     Parameters
@@ -355,7 +365,9 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
         return dataset.complete(self.values)
 
     @checked_arguments()
-    def to_frame(self, dataset: DatasetLike, score: ScoreLike | None = None) -> "pd.DataFrame":
+    def to_frame(
+        self, dataset: DatasetLike, score: ScoreLike | None = None
+    ) -> "pd.DataFrame":
         """Return the values of the missing cells as a pandas frame: row, variable, value.
 
         With the score that was maximised, ``next_best`` and ``loss_of_next_best`` say what each
@@ -402,20 +414,28 @@ class Augmentation(Structured, ByValue, shown="status score bound method t value
             [{parent_set: 0.0} for parent_set in self.parents],
             required=rules.required,
             forbidden=rules.forbidden,
-            constraints=[MaxParents(v, rules.max_parents) for v in range(dataset.n_variables)],
+            constraints=[
+                MaxParents(v, rules.max_parents) for v in range(dataset.n_variables)
+            ],
         )
         for violation in chosen.violations(self.parents):
             raise CheckError(f"the network breaks a constraint: {violation}")
         total = total_score(self.completed(dataset), self.parents, score)
         slack = score_tolerance(dataset.n_variables, total_weight(dataset))
         if abs(total - self.score) > slack:
-            raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
+            raise CheckError(
+                f"the score of the completed table is {total!r}, not {self.score!r}"
+            )
         if self.score > self.bound + slack:
-            raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
+            raise CheckError(
+                f"the score {self.score!r} exceeds its bound {self.bound!r}"
+            )
         if self.status == "optimal" and self.bound > self.score + slack:
             raise CheckError(f"'optimal' was claimed with the gap {self.gap:.3g}")
 
 
 register(
-    best=instance_of(Augmentation, "an Augmentation", "pass what augment(dataset, score) returned")
+    best=instance_of(
+        Augmentation, "an Augmentation", "pass what augment(dataset, score) returned"
+    )
 )

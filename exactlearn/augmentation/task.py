@@ -83,7 +83,9 @@ class Task:
     @cached_property
     def tables(self) -> TermTables:
         """The score's functions, tabulated for the table's completions."""
-        return TermTables(self.score, self.dataset.cardinalities, self.dataset.row_weights)
+        return TermTables(
+            self.score, self.dataset.cardinalities, self.dataset.row_weights
+        )
 
     def on(self, dataset: Dataset, start: NDArray[np.int64] | None) -> "Task":
         """Return the same task on another table."""
@@ -122,12 +124,18 @@ class Task:
         """
         n = self.dataset.n_variables
         required = self.rules.required
-        parents = tuple(tuple(sorted(p for p, c in required if c == v)) for v in range(n))
-        alone = Problem.from_candidates(self.dataset.names, [{each: 0.0} for each in parents])
+        parents = tuple(
+            tuple(sorted(p for p, c in required if c == v)) for v in range(n)
+        )
+        alone = Problem.from_candidates(
+            self.dataset.names, [{each: 0.0} for each in parents]
+        )
         replace(alone, required=required).require_feasible()
         return self.solution(parents, values)
 
-    def solution(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Solution:
+    def solution(
+        self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]
+    ) -> Solution:
         """Score a DAG with a completion."""
         total = total_score(self.dataset.complete(values), parents, self.score)
         return Solution(parents, values, total, self.tolerance)
@@ -153,7 +161,9 @@ class Task:
         )
         incumbent.count_nodes(result.nodes)
         if result.status == "infeasible":
-            raise InfeasibleError(result.message or "no network satisfies the constraints")
+            raise InfeasibleError(
+                result.message or "no network satisfies the constraints"
+            )
         return result
 
 
@@ -172,7 +182,9 @@ def undecided_rows(dataset: Dataset, score: Score) -> NDArray[np.int64]:
     return several
 
 
-def merge_rows(dataset: Dataset, *, incomplete: bool) -> tuple[Dataset, NDArray[np.int64]]:
+def merge_rows(
+    dataset: Dataset, *, incomplete: bool
+) -> tuple[Dataset, NDArray[np.int64]]:
     """Merge equal rows; rows with missing cells only if ``incomplete``.
 
     Returns the merged table, whose rows all have weights, and the row there of each row.
@@ -233,14 +245,18 @@ def heuristic_network(
             control=control,
         )
         chosen[component.variables] = component.candidate[selection]
-    return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
+    return tuple(problem.parent_set(int(c)) for c in chosen), float(
+        problem.scores[chosen].sum()
+    )
 
 
 Start = tuple[NDArray[np.int64], bool]
 """A completion, and whether to begin where hard EM leads from it."""
 
 
-def starting_completions(task: Task, starts: int, *, fitted: bool = False) -> Iterator[Start]:
+def starting_completions(
+    task: Task, starts: int, *, fitted: bool = False
+) -> Iterator[Start]:
     """Yield a task's own start, the mode, what hard EM makes of it and of random completions.
 
     Without ``fitted`` the last are the random completions themselves. A complete table has only one
@@ -251,7 +267,9 @@ def starting_completions(task: Task, starts: int, *, fitted: bool = False) -> It
     known += [(first, False), (first, True)][: 1 + fitted]
     left = starts if len(first) else 1
     yield from known[:left]
-    drawn = islice(random_completions(task.dataset, task.seed), max(0, left - len(known)))
+    drawn = islice(
+        random_completions(task.dataset, task.seed), max(0, left - len(known))
+    )
     yield from ((values, fitted) for values in drawn)
 
 
@@ -261,7 +279,9 @@ def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
     modes = np.zeros(dataset.n_variables, np.int64)
     for variable, r in enumerate(dataset.cardinalities):
         seen = dataset.codes[:, variable] >= 0
-        counts = np.bincount(dataset.codes[seen, variable], weights=weights[seen], minlength=int(r))
+        counts = np.bincount(
+            dataset.codes[seen, variable], weights=weights[seen], minlength=int(r)
+        )
         modes[variable] = int(counts.argmax())
     return modes[dataset.missing_cells[:, 1]]
 
@@ -304,7 +324,11 @@ def hard_em_completion(
         Keeps the clock.
     """
     seen: set[bytes] = set()
-    while len(seen) < FITTED_ROUNDS and values.tobytes() not in seen and not incumbent.out_of_time:
+    while (
+        len(seen) < FITTED_ROUNDS
+        and values.tobytes() not in seen
+        and not incumbent.out_of_time
+    ):
         seen.add(values.tobytes())
         values = fitted_completion(task, values, incumbent)
     return values

@@ -39,7 +39,9 @@ def marginals(
     posterior = np.zeros((len(codes), n_states)) if with_posterior else NO_POSTERIOR
     logs = np.empty(len(codes))
     space = space_for(layout, codes)
-    expect_families(layout, tables, codes, np.ones(len(codes)), space, logs, NO_COUNTS, posterior)
+    expect_families(
+        layout, tables, codes, np.ones(len(codes)), space, logs, NO_COUNTS, posterior
+    )
     return posterior, logs
 
 
@@ -292,16 +294,22 @@ def is_assigned(layout: Buckets, row: Codes, family: int, variable: int) -> bool
 
 
 @in_place_kernel
-def find_family(layout: Buckets, row: Codes, family: int, bucket: int, space: Space) -> None:
+def find_family(
+    layout: Buckets, row: Codes, family: int, bucket: int, space: Space
+) -> None:
     """Write the places of a bucket's cells in a family's table."""
-    variables = layout.family[layout.family_first[family] : layout.family_first[family + 1]]
+    variables = layout.family[
+        layout.family_first[family] : layout.family_first[family + 1]
+    ]
     find_places(layout, row, variables, layout.table_first[family], bucket, space)
 
 
 @in_place_kernel
 def find_message(layout: Buckets, row: Codes, bucket: int, space: Space) -> None:
     """Write the places of the cells of a bucket's parent in its message."""
-    variables = space.members[space.member_first[bucket] : space.member_first[bucket + 1] - 1]
+    variables = space.members[
+        space.member_first[bucket] : space.member_first[bucket + 1] - 1
+    ]
     first = space.message_first[bucket]
     parent = space.parent[bucket]
     find_places(layout, row, variables, first, parent, space)
@@ -309,7 +317,12 @@ def find_message(layout: Buckets, row: Codes, bucket: int, space: Space) -> None
 
 @in_place_kernel
 def find_places(
-    layout: Buckets, row: Codes, variables: NDArray[np.int64], first: int, bucket: int, space: Space
+    layout: Buckets,
+    row: Codes,
+    variables: NDArray[np.int64],
+    first: int,
+    bucket: int,
+    space: Space,
 ) -> None:
     """Write the places of a bucket's cells in a table of some variables that begins somewhere."""
     stride = 1
@@ -322,7 +335,9 @@ def find_places(
         stride *= layout.cardinality[u]
     space.places[0] = first
     size = 1
-    for t in range(space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1):
+    for t in range(
+        space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1
+    ):
         u = space.members[t]
         more = size * layout.cardinality[u]
         for c in range(size, more):

@@ -60,7 +60,9 @@ class Buckets(NamedTuple):
 
 
 def buckets(
-    parents: Sequence[Sequence[int]], cardinalities: NDArray[np.int64], codes: NDArray[np.integer]
+    parents: Sequence[Sequence[int]],
+    cardinalities: NDArray[np.int64],
+    codes: NDArray[np.integer],
 ) -> Buckets:
     """Return the buckets of a DAG, eliminating the variables that some row lacks.
 
@@ -75,7 +77,9 @@ def buckets(
     """
     missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
     adjacency = [
-        frozenset(u for u in neighbours if u in missing) if v in missing else frozenset[int]()
+        frozenset(u for u in neighbours if u in missing)
+        if v in missing
+        else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))
     ]
     order = elimination_order(adjacency, cardinalities)
@@ -107,8 +111,12 @@ def _starts(lengths: Iterable[int]) -> NDArray[np.int64]:
     return np.array([0, *accumulate(lengths)], np.int64)
 
 
-def _flat(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return _starts(map(len, lists)), np.array([v for one in lists for v in one], np.int64)
+def _flat(
+    lists: Sequence[Sequence[int]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return _starts(map(len, lists)), np.array(
+        [v for one in lists for v in one], np.int64
+    )
 
 
 PRUNED = 2**15 - 1
@@ -203,7 +211,9 @@ def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> Floats:
         for v in range(codes.shape[1]):
             if codes[i, v] < 0:
                 sent = 1.0
-                for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+                for t in range(
+                    layout.separator_first[v], layout.separator_first[v + 1]
+                ):
                     if codes[i, layout.separator[t]] < 0:
                         sent *= layout.cardinality[layout.separator[t]]
                 cells = sent * layout.cardinality[v]

@@ -72,7 +72,9 @@ class CliqueTree:
         cardinalities
             Number of states of each variable.
         """
-        return sum(prod(int(cardinalities[v]) for v in clique) for clique in self.cliques)
+        return sum(
+            prod(int(cardinalities[v]) for v in clique) for clique in self.cliques
+        )
 
     def rooted_at(self, clique: int) -> "CliqueTree":
         """Return the same forest with this clique as the root of its tree."""
@@ -93,16 +95,22 @@ class CliqueTree:
             inside another, no clique holds some family, or the cliques of some variable are not
             connected (running-intersection property).
         """
-        if len(self.parent) != len(self.cliques) or len(self.top_down) != len(self.cliques):
+        if len(self.parent) != len(self.cliques) or len(self.top_down) != len(
+            self.cliques
+        ):
             raise CheckError(f"the clique parents {self.parent} do not form a forest")
         for clique in self.cliques:
             if list(clique) != [v for v in range(network.n_variables) if v in clique]:
-                raise CheckError(f"clique {clique} is not an increasing list of variables")
+                raise CheckError(
+                    f"clique {clique} is not an increasing list of variables"
+                )
         members = [set(clique) for clique in self.cliques]
         for family in ((*parents, v) for v, parents in enumerate(network.parents)):
             if not any(clique.issuperset(family) for clique in members):
                 shown = ", ".join(network.names[v] for v in family)
-                raise CheckError(f"no clique holds the family {shown}: triangulate its moral graph")
+                raise CheckError(
+                    f"no clique holds the family {shown}: triangulate its moral graph"
+                )
         # In a forest, a set of cliques is connected if it has one arc less than cliques.
         cliques, arcs = (
             np.bincount([v for s in sets for v in s], minlength=network.n_variables)
@@ -116,8 +124,13 @@ class CliqueTree:
             )
         # Then a clique inside another lies inside a neighbour.
         for c, p in enumerate(self.parent):
-            if p >= 0 and len(self.separators[c]) in (len(self.cliques[c]), len(self.cliques[p])):
-                raise CheckError(f"clique {c} or its parent {p} lies inside the other: merge them")
+            if p >= 0 and len(self.separators[c]) in (
+                len(self.cliques[c]),
+                len(self.cliques[p]),
+            ):
+                raise CheckError(
+                    f"clique {c} or its parent {p} lies inside the other: merge them"
+                )
 
 
 def clique_tree(

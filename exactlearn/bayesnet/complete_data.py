@@ -142,7 +142,10 @@ MIN_SMOOTHING = 1e-300
 
 def check_smoothing(smoothing: float | None) -> None:
     """Raise an `OptionError` if a pseudo-count is not 0 and out of range."""
-    if smoothing is not None and 0 < NUMBERS["smoothing"](smoothing, "smoothing") < MIN_SMOOTHING:
+    if (
+        smoothing is not None
+        and 0 < NUMBERS["smoothing"](smoothing, "smoothing") < MIN_SMOOTHING
+    ):
         raise OptionError(
             f"argument 'smoothing': expected 0, or a number from {MIN_SMOOTHING:g}, "
             f"found {smoothing}"
@@ -175,7 +178,9 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> Floats:
     return counts.reshape(shape).astype(np.float64)
 
 
-def table_shape(dataset: Dataset, child: int, parents: Sequence[int]) -> tuple[int, ...]:
+def table_shape(
+    dataset: Dataset, child: int, parents: Sequence[int]
+) -> tuple[int, ...]:
     """Return the numbers of states of a family, the child's last.
 
     Raises
@@ -362,7 +367,9 @@ class LogTerms(NamedTuple):
     @classmethod
     def merged(cls, parts: Sequence["LogTerms"]) -> "LogTerms":
         """Return the sum of several functions, terms of equal shift in one."""
-        shifts, of = np.unique(np.concatenate([p.shifts for p in parts]), return_inverse=True)
+        shifts, of = np.unique(
+            np.concatenate([p.shifts for p in parts]), return_inverse=True
+        )
         every = np.concatenate([p.weights for p in parts])
         weights = np.bincount(of, every, len(shifts)).astype(np.float64)
         return cls(shifts, weights, sum(p.constant for p in parts))
@@ -471,7 +478,10 @@ def choose_smoothing(
     """
     families = checked_families(dataset, parents, 0.0)
     division = divided(dataset.row_weights, folds, seed)
-    parts = [_family_terms(dataset, child, own, division) for child, own in enumerate(families)]
+    parts = [
+        _family_terms(dataset, child, own, division)
+        for child, own in enumerate(families)
+    ]
     score = LogTerms.merged(parts)
     if not len(score.shifts):
         raise DataError(
@@ -481,7 +491,9 @@ def choose_smoothing(
     return maximised(score.at, division.n)
 
 
-def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: Folds) -> LogTerms:
+def _family_terms(
+    dataset: Dataset, child: int, parents: Sequence[int], folds: Folds
+) -> LogTerms:
     """Return the score of one family; configurations that no row has do not matter."""
     shape = table_shape(dataset, child, parents)
     codes = dataset.codes[:, [*parents, child]][folds.rows]
@@ -491,7 +503,11 @@ def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: F
     size = len(first)
     seen = number[first]
     cells = folds.fold[observed] * size + labels
-    counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(folds.n, size)
+    counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(
+        folds.n, size
+    )
     distribution = np.unique(seen // shape[-1], return_inverse=True)[1]
     totals = np.full(int(distribution.max(initial=-1)) + 1, float(shape[-1]))
-    return validation_terms(counts.astype(np.float64), np.ones(size), distribution, totals)
+    return validation_terms(
+        counts.astype(np.float64), np.ones(size), distribution, totals
+    )

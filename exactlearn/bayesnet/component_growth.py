@@ -30,7 +30,12 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.em_result import EMResult, fitted
-from exactlearn.bayesnet.naive_bayes import SMOOTHING, ComponentEM, NaiveBayes, shares_of
+from exactlearn.bayesnet.naive_bayes import (
+    SMOOTHING,
+    ComponentEM,
+    NaiveBayes,
+    shares_of,
+)
 from exactlearn.data.counts import bic_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
@@ -179,10 +184,21 @@ def learn_naive_bayes(
         size = model.effective_size
         parameters = model.representational_size
         score = (1 - weight) * likelihood - weight * parameters
-        numbers = model.n_components, size, parameters, likelihood, score, monotonic() - begun
+        numbers = (
+            model.n_components,
+            size,
+            parameters,
+            likelihood,
+            score,
+            monotonic() - begun,
+        )
         rows.append(ComponentRow(*numbers))
         models.append(model)
-        is_best = components is not None or rows[-1].score > rows[best].score or len(rows) == 1
+        is_best = (
+            components is not None
+            or rows[-1].score > rows[best].score
+            or len(rows) == 1
+        )
         best = len(rows) - 1 if is_best else best
         if on_model is not None:
             on_model(model, rows[-1], is_best)
@@ -190,7 +206,11 @@ def learn_naive_bayes(
 
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
-            dataset, smoothing=smoothing, seed=seed, components=components, control=control
+            dataset,
+            smoothing=smoothing,
+            seed=seed,
+            components=components,
+            control=control,
         ):
             if not keep(model) and len(rows) - 1 - best >= STALL_LIMIT:
                 break
@@ -200,7 +220,9 @@ def learn_naive_bayes(
                 if not keep(model):
                     break
         is_complete = not control.is_over
-    return GrownNaiveBayes(models[best], tuple(rows), best, smoothing, weight, is_complete)
+    return GrownNaiveBayes(
+        models[best], tuple(rows), best, smoothing, weight, is_complete
+    )
 
 
 def _shrunk(
@@ -274,10 +296,16 @@ def naive_bayes_models(
         table = split(problem, table, wanted - table.shape[1], rng)
 
 
-def by_em(problem: ComponentEM, parameters: Floats, control: SearchControl) -> EMResult[NaiveBayes]:
+def by_em(
+    problem: ComponentEM, parameters: Floats, control: SearchControl
+) -> EMResult[NaiveBayes]:
     """Return the model after EM from some parameters, as long as the growth of a model takes it."""
     return fitted(
-        problem, [parameters], iterations=ITERATIONS, tolerance=TOLERANCE, control=control
+        problem,
+        [parameters],
+        iterations=ITERATIONS,
+        tolerance=TOLERANCE,
+        control=control,
     )
 
 
@@ -321,7 +349,10 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
     losses = np.full((k, k), np.inf)
     for c in range(k - 1):
         both = weights[c] + weights[c + 1 :]
-        mixed = weights[c] * parameters[:, c : c + 1] + weights[c + 1 :] * parameters[:, c + 1 :]
+        mixed = (
+            weights[c] * parameters[:, c : c + 1]
+            + weights[c + 1 :] * parameters[:, c + 1 :]
+        )
         of_both = xlogy(mixed, mixed / np.maximum(both, 1e-300)).sum(axis=0)
         losses[c, c + 1 :] = own[c] + own[c + 1 :] - of_both
     return losses
@@ -334,7 +365,9 @@ def _one_component(problem: ComponentEM) -> Floats:
     return problem.table(problem.normalised(counts))
 
 
-def split(problem: ComponentEM, table: Floats, number: int, rng: np.random.Generator) -> Floats:
+def split(
+    problem: ComponentEM, table: Floats, number: int, rng: np.random.Generator
+) -> Floats:
     """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7).
 
     Parameters

@@ -90,7 +90,9 @@ Floats = NDArray[np.float64]
 
 Aggregation = Literal["mean", "inverse-variance"]
 
-DeletionMethod = Literal["cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
+DeletionMethod = Literal[
+    "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+]
 DELETION_METHODS: tuple[DeletionMethod, ...] = get_args(DeletionMethod)
 
 _LEAST_VARIANCE = 1e-30
@@ -159,10 +161,14 @@ class DeletionFit(Displayed, shown="method model unsupported"):
     def unsupported(self) -> tuple[str, ...]:
         """The variables whose families needed another estimator, or the prior, at least in part."""
         named = zip(self.model.names, self.families, strict=True)
-        return tuple(name for name, family in named if {*family.weights} != {self.method})
+        return tuple(
+            name for name, family in named if {*family.weights} != {self.method}
+        )
 
 
-@checked_arguments(method=one_of(DELETION_METHODS), aggregation=one_of(get_args(Aggregation)))
+@checked_arguments(
+    method=one_of(DELETION_METHODS), aggregation=one_of(get_args(Aggregation))
+)
 def fit_deletion(
     dataset: DatasetLike,
     parents: ParentsLike,
@@ -228,11 +234,17 @@ def fit_deletion(
     """
     families = checked_families(dataset, parents, smoothing)
     if separators is not None and not method.startswith("i"):
-        raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
+        raise OptionError(
+            f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'"
+        )
     estimator = FamilyEstimator(dataset, method, aggregation, separators, smoothing)
     found = [estimator.estimate(child, family) for child, family in enumerate(families)]
-    has_factors = [not estimator.is_full[[*family, v]].all() for v, family in enumerate(families)]
-    smoothings = [0.0 if method == "f-mcar" and factors else smoothing for factors in has_factors]
+    has_factors = [
+        not estimator.is_full[[*family, v]].all() for v, family in enumerate(families)
+    ]
+    smoothings = [
+        0.0 if method == "f-mcar" and factors else smoothing for factors in has_factors
+    ]
     return network_of_counts(dataset, families, method, found, smoothings)
 
 
@@ -247,7 +259,9 @@ def network_of_counts(
     counts, estimates = zip(*found, strict=True)
     tables = tuple(map(smoothed, counts, smoothings))
     return DeletionFit(
-        BayesianNetwork(dataset.names, dataset.states, families, tables), method, estimates
+        BayesianNetwork(dataset.names, dataset.states, families, tables),
+        method,
+        estimates,
     )
 
 
@@ -303,7 +317,9 @@ class FamilyEstimator:
         self.is_factored = "f-" in method
         self.informed: dict[int, frozenset[int]] | None = None
         if method.startswith("i"):
-            self.informed = separators_of_indicators(self.dataset, self.is_full, separators)
+            self.informed = separators_of_indicators(
+                self.dataset, self.is_full, separators
+            )
         self.contexts = lru_cache(maxsize=1)(self._contexts)
 
     @cached_property
@@ -316,27 +332,37 @@ class FamilyEstimator:
         """The rows without missing cells."""
         return self.dataset.part(self.dataset.complete_rows)
 
-    def _contexts(self, variables: tuple[int, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def _contexts(
+        self, variables: tuple[int, ...]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the number of each row's configuration of some fully observed variables.
 
         With the first row of each configuration.
         """
         return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
 
-    def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
+    def estimate(
+        self, child: int, parents: Sequence[int]
+    ) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated.
 
         The counts sum to the weight of the rows that observe the family, or for factored
         estimators of those used.
         """
         if self.method == "cca":
-            rows, name = (self.complete, "cca") if self.complete.n_rows else (self.dataset, "aca")
+            rows, name = (
+                (self.complete, "cca")
+                if self.complete.n_rows
+                else (self.dataset, "aca")
+            )
             return self.counted(rows, child, parents, name)
         if self.method in ("aca", "d-mcar") or self.is_full[[*parents, child]].all():
             return self.counted(self.dataset, child, parents, self.method)
         separators = None
         if self.informed is not None:
-            separators = sorted({s for v in (*parents, child) for s in self.informed.get(v, ())})
+            separators = sorted(
+                {s for v in (*parents, child) for s in self.informed.get(v, ())}
+            )
         return self.mixed(child, parents, separators)
 
     def counted(
@@ -380,7 +406,9 @@ class FamilyEstimator:
         table = np.zeros(prod(shape))
         weights: dict[str, float] = {}
         for name in dict.fromkeys((self.method, weaker)):
-            found = mixture(members, groups, len(table), self.smoothing * (name == "f-mcar"))
+            found = mixture(
+                members, groups, len(table), self.smoothing * (name == "f-mcar")
+            )
             table = table + found[0]
             left = ~found[1]
             weights[name] = float(groups.weights[found[1]].sum())
@@ -397,7 +425,9 @@ class FamilyEstimator:
             used,
             observed,
             {name: weight for name, weight in weights.items() if weight},
-            separators if separators is None else tuple(self.dataset.names[v] for v in separators),
+            separators
+            if separators is None
+            else tuple(self.dataset.names[v] for v in separators),
         )
 
     def _direct(
@@ -436,7 +466,9 @@ class FamilyEstimator:
         observing = (columns >= 0).all(axis=1)
         supported = groups.weights > 0
         if not smoothing:
-            seen = weight_by(groups.labels[observing], self.weights[observing], len(supported))
+            seen = weight_by(
+                groups.labels[observing], self.weights[observing], len(supported)
+            )
             supported &= seen > 0
         chosen = np.flatnonzero(supported)
         used = supported[groups.labels]
@@ -455,12 +487,16 @@ class FamilyEstimator:
             rest = groups.rest[chosen[block]]
             of_groups = groups.weights[chosen[block]]
             cells = rest[:, np.newaxis] * shares.shape[1] + np.arange(shares.shape[1])
-            table += weight_by(cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size)
+            table += weight_by(
+                cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size
+            )
         return table, supported
 
     def observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
-        return float(self.weights @ (self.dataset.codes.T[list(variables)] >= 0).all(axis=0))
+        return float(
+            self.weights @ (self.dataset.codes.T[list(variables)] >= 0).all(axis=0)
+        )
 
     def _configurations(self, variables: Sequence[int]) -> NDArray[np.int64]:
         """Return the number of the configuration of some fully observed variables in each row."""
@@ -469,7 +505,9 @@ class FamilyEstimator:
         )
 
 
-def factored_distributions(counts: Floats, aggregation: Aggregation, smoothing: float) -> Floats:
+def factored_distributions(
+    counts: Floats, aggregation: Aggregation, smoothing: float
+) -> Floats:
     """Estimate the joint distribution of some variables in each of several groups of rows.
 
     Parameters
@@ -509,7 +547,9 @@ def factored_distributions(counts: Floats, aggregation: Aggregation, smoothing: 
         spreads = []
         for i in inside:
             below = node ^ 1 << i
-            edges.append(estimates[below] * seen * reciprocal(seen.sum(i + 1, keepdims=True)))
+            edges.append(
+                estimates[below] * seen * reciprocal(seen.sum(i + 1, keepdims=True))
+            )
             spreads.append((size - size // sizes[i]) * inverse + variances[below])
         spread = np.stack(spreads)
         shares = np.ones_like(spread)

@@ -32,11 +32,27 @@ from exactlearn._runtime.arguments import Check, checked_arguments, named
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.variable_arguments import Names, ParentsLike, parents_by_index
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import blocks, buckets, flat_tables, row_sizes, space_for
-from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
+from exactlearn.bayesnet.buckets import (
+    blocks,
+    buckets,
+    flat_tables,
+    row_sizes,
+    space_for,
+)
+from exactlearn.bayesnet.complete_data import (
+    SMOOTHING,
+    checked_families,
+    full_counts,
+    smoothed,
+)
 from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import missing_parts
-from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, as_network, subnetwork
+from exactlearn.bayesnet.network import (
+    BayesianNetwork,
+    NetworkLike,
+    as_network,
+    subnetwork,
+)
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike, as_dataset, require_weight
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
@@ -87,17 +103,25 @@ class NetworkEM:
         self.smoothing = smoothing
         weights = dataset.row_weights
         self.total_weight = require_weight(dataset)
-        counts = [full_counts(dataset, child, ps) for child, ps in enumerate(self.families)]
+        counts = [
+            full_counts(dataset, child, ps) for child, ps in enumerate(self.families)
+        ]
         self._shapes = [table.shape for table in counts]
         self._ends = np.cumsum([table.size for table in counts])[:-1]
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
         order = self.model(self.maximise(np.ones_like(self.available))).order
-        self._rows = np.flatnonzero((dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0))
-        self._layout = buckets(self.families, dataset.cardinalities, dataset.codes[self._rows])
+        self._rows = np.flatnonzero(
+            (dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0)
+        )
+        self._layout = buckets(
+            self.families, dataset.cardinalities, dataset.codes[self._rows]
+        )
         codes = dataset.codes[self._rows].astype(np.int16)
         own = weights[self._rows]
-        parts = missing_parts(self._layout, codes, own, order[::-1] if leaves_out_barren else ())
+        parts = missing_parts(
+            self._layout, codes, own, order[::-1] if leaves_out_barren else ()
+        )
         self._codes = parts.codes
         self._weights = parts.weights
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
@@ -111,7 +135,9 @@ class NetworkEM:
     def maximise(self, counts: Floats, smoothing: float | None = None) -> Floats:
         """Return the parameters that maximise the objective given flat expected counts."""
         smoothing = self.smoothing if smoothing is None else smoothing
-        return np.concatenate([smoothed(t, smoothing).ravel() for t in self.tables(counts)])
+        return np.concatenate(
+            [smoothed(t, smoothing).ravel() for t in self.tables(counts)]
+        )
 
     def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state at some parameters, after so many iterations.
@@ -130,14 +156,22 @@ class NetworkEM:
             if k > 0 and is_over(self.control):
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
             rows = self._codes[block], self._weights[block], self._space
-            expect_families(self._layout, parameters, *rows, logs[block], counts, NO_POSTERIOR)
+            expect_families(
+                self._layout, parameters, *rows, logs[block], counts, NO_POSTERIOR
+            )
         of_parts = float(self._weights @ logs)
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
             self._refuse(parameters)
         with np.errstate(divide="ignore"):
-            prior = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
-        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
+            prior = (
+                self.smoothing * float(np.log(parameters).sum())
+                if self.smoothing
+                else 0.0
+            )
+        return EMState(
+            iteration, parameters, counts, log_likelihood, log_likelihood + prior
+        )
 
     def m_step(self, state: EMState) -> Floats:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -146,7 +180,9 @@ class NetworkEM:
         """
         if self.smoothing:
             return self.maximise(state.counts)
-        pairs = zip(self.tables(state.counts), self.tables(state.parameters), strict=True)
+        pairs = zip(
+            self.tables(state.counts), self.tables(state.parameters), strict=True
+        )
         kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
         return self.maximise(np.concatenate([table.ravel() for table in kept]))
 
@@ -182,8 +218,12 @@ class NetworkEM:
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             spread = [np.ptp(table, axis=axis).max() for axis in range(len(family))]
             parents.update(family)
-            dependents |= {v for v, most in zip(family, spread, strict=True) if most > EQUAL}
-        missing = np.flatnonzero((self.dataset.codes[self._rows] < 0).any(axis=0)).tolist()
+            dependents |= {
+                v for v, most in zip(family, spread, strict=True) if most > EQUAL
+            }
+        missing = np.flatnonzero(
+            (self.dataset.codes[self._rows] < 0).any(axis=0)
+        ).tolist()
         return {*missing} & parents - dependents
 
     def _refuse(self, parameters: Floats) -> None:
@@ -232,7 +272,9 @@ def _with_hidden_variables(
     )
 
 
-def _parents_with_hidden(value: Any, name: str, names: Names) -> tuple[tuple[int, ...], ...]:
+def _parents_with_hidden(
+    value: Any, name: str, names: Names
+) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable by index; an error says how to declare hidden ones."""
     try:
         return parents_by_index(value, name, names)
@@ -351,7 +393,9 @@ def network_of(
     families = tuple(tuple(family) for family in parents)
     shapes = [dataset.cardinalities[[*family, v]] for v, family in enumerate(families)]
     parts = np.split(parameters, np.cumsum([shape.prod() for shape in shapes])[:-1])
-    tables = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+    tables = tuple(
+        part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)
+    )
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
@@ -363,7 +407,9 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
         return frequencies
     like = problem.model(frequencies)
     start = start.reordered(like)
-    if [{*family} for family in start.parents] != [{*family} for family in like.parents]:
+    if [{*family} for family in start.parents] != [
+        {*family} for family in like.parents
+    ]:
         raise OptionError(
             "the network to start from must have the same parents: leave the start out, or change "
             "it"
@@ -374,7 +420,10 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
 
 @checked_arguments(missingness=as_missingness_graph)
 def fit_with_indicators(
-    dataset: DatasetLike, parents: ParentsLike, missingness: MissingnessGraph, **options: Any
+    dataset: DatasetLike,
+    parents: ParentsLike,
+    missingness: MissingnessGraph,
+    **options: Any,
 ) -> EMResult[BayesianNetwork]:
     """Fit a network with the indicators of a missingness graph as its last variables by EM.
 
@@ -409,6 +458,8 @@ def fit_with_indicators(
     return fit_em(missingness.extended(dataset), families, **options)
 
 
-def without_indicators(network: BayesianNetwork, missingness: MissingnessGraph) -> BayesianNetwork:
+def without_indicators(
+    network: BayesianNetwork, missingness: MissingnessGraph
+) -> BayesianNetwork:
     """Return a network without the indicators of a missingness graph, its last variables."""
     return subnetwork(network, range(network.n_variables - len(missingness.causes)))

@@ -150,7 +150,9 @@ class EMStart(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EMResult(
-    ByValue, Generic[M], shown="model log_likelihood iterations converged starts smoothing"
+    ByValue,
+    Generic[M],
+    shown="model log_likelihood iterations converged starts smoothing",
 ):
     """Fitted parameters and how EM got there.
 
@@ -281,7 +283,10 @@ def fitted(
         log_likelihoods,
         objectives,
         converged,
-        tuple(EMStart(s.objective, s.log_likelihood, s.iteration, c) for s, c, _ in ascents),
+        tuple(
+            EMStart(s.objective, s.log_likelihood, s.iteration, c)
+            for s, c, _ in ascents
+        ),
         ended and len(ascents) == len(starts),
         symmetric,
     )
@@ -324,7 +329,9 @@ class Overrelaxation(Generic[M]):
         """Return the state after a lengthened step, or a plain one where that gains too little."""
         plain = self.problem.m_step(state)
         if self.factor > 1.0:
-            longer = self.problem.e_step(state.iteration + 1, self._lengthened(state, plain))
+            longer = self.problem.e_step(
+                state.iteration + 1, self._lengthened(state, plain)
+            )
             self._last_gain = longer.objective - state.objective
             if self._last_gain > self.least_gain:
                 self.factor *= self.growth
@@ -340,6 +347,8 @@ class Overrelaxation(Generic[M]):
     def _lengthened(self, state: EMState, plain: Floats) -> Floats:
         """Return the parameters of the lengthened step."""
         possible = (plain > 0) & (state.parameters > 0)
-        ratio = np.divide(plain, state.parameters, out=np.ones_like(plain), where=possible)
+        ratio = np.divide(
+            plain, state.parameters, out=np.ones_like(plain), where=possible
+        )
         beyond = np.clip((self.factor - 1) * np.log(ratio), -self.reach, self.reach)
         return self.problem.normalised(plain * np.exp(beyond))

@@ -92,8 +92,12 @@ def fit_by_missingness_graph(
     missingness.check_table(dataset)
     recoveries = recoverability(families, dataset.names, missingness)
     estimator = FamilyEstimator(dataset, "id-mar", separators=())
-    found = map(partial(_estimate, estimator), range(len(families)), families, recoveries)
-    return network_of_counts(dataset, families, "graph", found, [smoothing] * len(families))
+    found = map(
+        partial(_estimate, estimator), range(len(families)), families, recoveries
+    )
+    return network_of_counts(
+        dataset, families, "graph", found, [smoothing] * len(families)
+    )
 
 
 def _estimate(
@@ -107,7 +111,9 @@ def _estimate(
     elif estimand is not None and estimand.separators is not None:
         separators = tuple(rows.names.index(name) for name in estimand.separators)
         counts, estimate = estimator.mixed(child, parents, separators)
-        named = {"graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()}
+        named = {
+            "graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()
+        }
         estimate = replace(estimate, weights=named, separators=None)
     else:
         name = "aca" if estimand is None else "graph"
@@ -145,7 +151,9 @@ def _weighted(
         full_counts(replace(dataset, weights=weights * factors**power), child, parents)
         for power in (1, 2)
     )
-    of_rows, of_squares = (table.sum(axis=-1, keepdims=True) for table in (weighted, squares))
+    of_rows, of_squares = (
+        table.sum(axis=-1, keepdims=True) for table in (weighted, squares)
+    )
     return weighted * of_rows * reciprocal(of_squares), FamilyEstimate(
         float(weights @ used),
         estimator.observing([*parents, child]),

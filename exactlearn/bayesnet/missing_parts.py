@@ -26,7 +26,14 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn._runtime.kernel import kernel, overwrite
 from exactlearn.bayesnet.bucket_elimination import collect, distribute, marginals
-from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, blocks, row_sizes, space_for
+from exactlearn.bayesnet.buckets import (
+    PRUNED,
+    Buckets,
+    Space,
+    blocks,
+    row_sizes,
+    space_for,
+)
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -87,7 +94,9 @@ def missing_parts(
         of_cell.append(np.append(labels, -1)[cells])
         rows.append(row + some.start)
         of_row.append(labels)
-    return MissingParts(parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row)))
+    return MissingParts(
+        parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row))
+    )
 
 
 def log_likelihood_of_parts(
@@ -248,7 +257,9 @@ def subset_posteriors(
         begin = block.start
         end = block.stop
         first = int(start[begin])
-        impossible = _fill(layout, tables, codes, order, most, space, begin, end, first, found)
+        impossible = _fill(
+            layout, tables, codes, order, most, space, begin, end, first, found
+        )
         if impossible >= 0:
             return found, impossible
     return found, -1
@@ -299,7 +310,9 @@ def _fill(
                 origin[n + q] = s
                 member[n + q] = q
                 depth[n + q] = 1 if s < 0 else depth[s] + 1
-                size[n + q] = layout.cardinality[variable[q]] * (1 if s < 0 else size[s])
+                size[n + q] = layout.cardinality[variable[q]] * (
+                    1 if s < 0 else size[s]
+                )
                 cells += size[n + q]
             # Their probabilities, given one configuration of this node after the other.
             for x in range(1 if limit > 0 and s < 0 else size[s] if limit > 0 else 0):

@@ -65,7 +65,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effective_size"):
+class NaiveBayes(
+    NamedVariables, ByValue, shown="n_variables n_components effective_size"
+):
     """A naive Bayes model with a latent component.
 
     Parameters
@@ -178,7 +180,9 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         if (self.names, self.states) == (like.names, like.states):
             return self
         places, states = self.places(like)
-        parts = [self.parameters_of(v)[own] for v, own in zip(places, states, strict=True)]
+        parts = [
+            self.parameters_of(v)[own] for v, own in zip(places, states, strict=True)
+        ]
         return NaiveBayes(like.names, like.states, self.prior, np.vstack(parts))
 
     def to_network(self) -> BayesianNetwork:
@@ -210,7 +214,9 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         return Dataset(rows.codes[:, :-1], self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike, *, unseen: Unseen = "refuse") -> Floats:
+    def log_likelihood_rows(
+        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+    ) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -240,7 +246,9 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         (100,)
         """
         codes = aligned_codes(dataset, self.names, self.states, unseen)
-        pieces = in_pieces(lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes)
+        pieces = in_pieces(
+            lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes
+        )
         return np.concatenate([np.empty(0), *pieces])
 
     def row_posteriors(self, codes: Codes) -> tuple[Floats, Floats]:
@@ -266,7 +274,9 @@ class NaiveBayes(NamedVariables, ByValue, shown="n_variables n_components effect
         return posteriors, logs
 
 
-as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
+as_naive_bayes = instance_of(
+    NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes"
+)
 
 
 def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
@@ -279,7 +289,9 @@ def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
     )
 
 
-def shares_of(table: Floats, starts: NDArray[np.int64], codes: Codes) -> tuple[Floats, Floats]:
+def shares_of(
+    table: Floats, starts: NDArray[np.int64], codes: Codes
+) -> tuple[Floats, Floats]:
     """Return P(component | row), and the log-likelihood of the observed cells of each row.
 
     Parameters
@@ -317,7 +329,9 @@ def shares_of(table: Floats, starts: NDArray[np.int64], codes: Codes) -> tuple[F
 
 
 @in_place_kernel
-def multiply_rows(table: Floats, starts: NDArray[np.int64], codes: Codes, products: Floats) -> None:
+def multiply_rows(
+    table: Floats, starts: NDArray[np.int64], codes: Codes, products: Floats
+) -> None:
     """Write the probability of each row and component, shape (rows, components)."""
     k = table.shape[1]
     for i in range(len(codes)):
@@ -331,7 +345,9 @@ def multiply_rows(table: Floats, starts: NDArray[np.int64], codes: Codes, produc
 
 
 @in_place_kernel
-def count_rows(shares: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats) -> None:
+def count_rows(
+    shares: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats
+) -> None:
     """Add the share of each row in each component to the counts of the row's states."""
     k = shares.shape[1]
     for i in range(len(codes)):
@@ -363,7 +379,9 @@ class ComponentEM:
         self.states = dataset.states
         self.smoothing = smoothing
         codes = dataset.codes.astype(np.int16)
-        self.codes, self.weights, self._first = distinct_weighted(codes, dataset.weights)
+        self.codes, self.weights, self._first = distinct_weighted(
+            codes, dataset.weights
+        )
         self.total_weight = require_weight(dataset)
         self._sizes = dataset.cardinalities
         self.starts = np.cumsum(self._sizes) - self._sizes
@@ -417,7 +435,9 @@ class ComponentEM:
                 f"{place}: the row has probability zero under the model, so nothing can be inferred"
                 " from it; correct the row or use a model with smoothed parameters"
             )
-        penalty = self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
+        penalty = (
+            self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
+        )
         objective = log_likelihood + penalty
         return EMState(iteration, parameters, counts.ravel(), log_likelihood, objective)
 
@@ -431,7 +451,9 @@ class ComponentEM:
         table[0] /= table[0].sum()
         totals = np.repeat(np.add.reduceat(table[1:], self.starts), self._sizes, axis=0)
         uniform = np.repeat(1 / self._sizes, self._sizes)[:, None]
-        table[1:] = np.where(totals > 0, table[1:] / np.where(totals > 0, totals, 1.0), uniform)
+        table[1:] = np.where(
+            totals > 0, table[1:] / np.where(totals > 0, totals, 1.0), uniform
+        )
         return table.ravel()
 
 

@@ -42,7 +42,10 @@ LARGEST_TABLE = 2**27
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BayesianNetwork(
-    NamedVariables, Structured, ByValue, shown="n_variables arcs parameters=representational_size"
+    NamedVariables,
+    Structured,
+    ByValue,
+    shown="n_variables arcs parameters=representational_size",
 ):
     """A discrete Bayesian network, checked when made.
 
@@ -179,11 +182,16 @@ class BayesianNetwork(
         variable = self.index(name)
         columns = pd.Index(self.states[variable], name=name)
         names, states = (
-            [own[p] for p in self.parents[variable]] for own in (self.names, self.states)
+            [own[p] for p in self.parents[variable]]
+            for own in (self.names, self.states)
         )
-        index = pd.MultiIndex.from_product(states, names=names) if names else pd.Index([""])
+        index = (
+            pd.MultiIndex.from_product(states, names=names) if names else pd.Index([""])
+        )
         index = index.get_level_values(0) if len(names) == 1 else index
-        return pd.DataFrame(self.tables[variable].reshape(-1, len(columns)), index, columns)
+        return pd.DataFrame(
+            self.tables[variable].reshape(-1, len(columns)), index, columns
+        )
 
     def check(self) -> None:
         """Verify names, states, shapes, probabilities and acyclicity.
@@ -229,7 +237,9 @@ class BayesianNetwork(
         number = {v: k for k, v in enumerate(places)}
         families = [tuple(number[p] for p in self.parents[v]) for v in places]
         tables = (
-            np.ascontiguousarray(self.tables[v][np.ix_(*(states[k] for k in (*family, number[v])))])
+            np.ascontiguousarray(
+                self.tables[v][np.ix_(*(states[k] for k in (*family, number[v])))]
+            )
             for v, family in zip(places, families, strict=True)
         )
         return BayesianNetwork(like.names, like.states, tuple(families), tuple(tables))
@@ -257,7 +267,9 @@ class BayesianNetwork(
         return aligned_codes(dataset, self.names, self.states)
 
     @checked_arguments()
-    def log_likelihood_rows(self, dataset: DatasetLike, *, unseen: Unseen = "refuse") -> Floats:
+    def log_likelihood_rows(
+        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+    ) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
         Parameters
@@ -295,7 +307,9 @@ class BayesianNetwork(
             rows = codes[incomplete]
             tables = flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
-            logs[incomplete] += log_likelihood_of_parts(layout, tables, rows, self.order[::-1])
+            logs[incomplete] += log_likelihood_of_parts(
+                layout, tables, rows, self.order[::-1]
+            )
         return logs
 
     @checked_arguments()
@@ -366,7 +380,9 @@ def _check_family(network: BayesianNetwork, i: int) -> None:
 
 def check_parents(names: Sequence[str], i: int, family: Sequence[int]) -> None:
     """Raise a `DataError` unless the parents of variable i are different other variables."""
-    if len({*family, i}) != len(family) + 1 or any(not 0 <= j < len(names) for j in family):
+    if len({*family, i}) != len(family) + 1 or any(
+        not 0 <= j < len(names) for j in family
+    ):
         raise DataError(
             f"variable {names[i]!r}: parents {tuple(family)} must be different indices from 0 to "
             f"{len(names) - 1}, other than its own ({i})"
@@ -395,7 +411,9 @@ def row_fault(
     if not is_wrong.any():
         return None
     row = tuple(int(k) for k in np.argwhere(is_wrong)[0])
-    given = ", ".join(f"{names[j]}={states[j][k]}" for j, k in zip(family, row, strict=True))
+    given = ", ".join(
+        f"{names[j]}={states[j][k]}" for j, k in zip(family, row, strict=True)
+    )
     return (
         f"variable {names[i]!r}{', given ' + given if given else ''}: expected probabilities >= 0 "
         f"that sum to one within {ROW_TOLERANCE:g}, found {table[row].tolist()} with sum "
@@ -403,7 +421,9 @@ def row_fault(
     )
 
 
-def log_probability_of_families(network: BayesianNetwork, codes: NDArray[np.int16]) -> Floats:
+def log_probability_of_families(
+    network: BayesianNetwork, codes: NDArray[np.int16]
+) -> Floats:
     """Return the log probability of the families that each row observes, shape (rows,)."""
     logs = np.zeros(len(codes))
     for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
@@ -484,7 +504,10 @@ NetworkLike = BayesianNetwork | Any
 
 @in_place_kernel
 def draw(
-    cumulative: Floats, configuration: NDArray[np.int64], uniform: Floats, codes: NDArray[np.int16]
+    cumulative: Floats,
+    configuration: NDArray[np.int64],
+    uniform: Floats,
+    codes: NDArray[np.int16],
 ) -> None:
     """Write into ``codes`` the state where each cumulated row passes its uniform number.
 

@@ -84,7 +84,9 @@ class Estimand:
     is_joint: bool = True
 
 
-def probability(variables: Iterable[str], given: Iterable[str] = (), ob: Iterable[str] = ()) -> str:
+def probability(
+    variables: Iterable[str], given: Iterable[str] = (), ob: Iterable[str] = ()
+) -> str:
     """Return the text of a probability, given variables and observed cells.
 
     Examples
@@ -146,7 +148,9 @@ class Recovery:
         """
         family = probability((self.child,), self.parents)
         if self.estimand is None:
-            how = {"no criterion": "no criterion known here applies"}.get(self.kind, self.kind)
+            how = {"no criterion": "no criterion known here applies"}.get(
+                self.kind, self.kind
+            )
             return f"{family}: {how}, {self.reason}"
         text = self.estimand.text
         joint = probability((self.child, *self.parents))
@@ -158,7 +162,11 @@ class Recovery:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision for JSON."""
-        return {"recoverable": self.is_recoverable, "kind": self.kind, "formula": self.formula()}
+        return {
+            "recoverable": self.is_recoverable,
+            "kind": self.kind,
+            "formula": self.formula(),
+        }
 
 
 @checked_arguments(missingness=as_missingness_graph)
@@ -197,7 +205,9 @@ def recoverability(
     because x masks itself (x -> R_x)
     """
     if len(parents) != len(names):
-        raise OptionError(f"{len(parents)} parent sets for {len(names)} variables: give one each")
+        raise OptionError(
+            f"{len(parents)} parent sets for {len(names)} variables: give one each"
+        )
     topological_order(parents, names)
     graph = _IndexedGraph(parents, names, missingness)
     return tuple(graph.recovery(v, tuple(family)) for v, family in enumerate(parents))
@@ -219,12 +229,19 @@ class _IndexedGraph:
         self.names, n = tuple(names), len(names)
         self.dag = [*map(tuple, parents), *missingness.parents(names)]
         self.offspring = children(self.dag[:n])
-        self.missingness, self.place = missingness, {name: v for v, name in enumerate(names)}
-        self.indicator = {self.place[name]: n + k for k, name in enumerate(missingness.variables)}
+        self.missingness, self.place = (
+            missingness,
+            {name: v for v, name in enumerate(names)},
+        )
+        self.indicator = {
+            self.place[name]: n + k for k, name in enumerate(missingness.variables)
+        }
         variable = {r: v for v, r in self.indicator.items()}
         above = {v: self.dag[r] for v, r in self.indicator.items()}
         self.causes = {v: frozenset(p for p in ps if p < n) for v, ps in above.items()}
-        self.before = {v: frozenset(variable[p] for p in ps if p >= n) for v, ps in above.items()}
+        self.before = {
+            v: frozenset(variable[p] for p in ps if p >= n) for v, ps in above.items()
+        }
 
     def recovery(self, child: int, parents: tuple[int, ...]) -> Recovery:
         """Return the first criterion that applies to a family."""
@@ -250,7 +267,9 @@ class _IndexedGraph:
         known = self.missingness.all_causes(self.texts(lacking))
         causes = {self.place[name] for name in known}
         if self.incomplete(causes):
-            above = ancestors(self.dag, {*family, *(self.indicator[v] for v in lacking)})
+            above = ancestors(
+                self.dag, {*family, *(self.indicator[v] for v in lacking)}
+            )
             causes = {v for v in above if v < len(self.names)} - self.indicator.keys()
         separators = causes - family
         if not self.independent(lacking, lacking, complete | separators):
@@ -302,7 +321,9 @@ class _IndexedGraph:
         over = self.sorted(needed.union(*(self.causes[v] for v in weighed)) - family)
         observed = self.sorted(needed)
         cells = (*self.texts([child, *parents]), *over)
-        below = " ".join(probability([_indicator(v)], causes, ob) for v, causes, ob in propensities)
+        below = " ".join(
+            probability([_indicator(v)], causes, ob) for v, causes, ob in propensities
+        )
         text = f"{_sum_over(over)}P({', '.join([*cells, *map(_indicator, observed)])})"
         text += f" / [{below}]" if below else ""
         return Estimand(text, None, observed, propensities, is_joint=weighed == needed)
@@ -322,11 +343,17 @@ class _IndexedGraph:
         return None
 
     def independent(
-        self, variables: Collection[int], lacking: Collection[int], given: Collection[int]
+        self,
+        variables: Collection[int],
+        lacking: Collection[int],
+        given: Collection[int],
     ) -> bool:
         """Whether nodes are d-separated from the indicators of some variables."""
         indicators = {self.indicator[v] for v in lacking}
-        return not indicators or active_trail(self.dag, variables, indicators, given) is None
+        return (
+            not indicators
+            or active_trail(self.dag, variables, indicators, given) is None
+        )
 
     def incomplete(self, variables: Iterable[int]) -> Indices:
         """Return those variables that have missing cells."""

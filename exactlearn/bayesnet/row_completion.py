@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.number_arguments import SIZE
 from exactlearn.bayesnet.bucket_elimination import fill_cells, marginals
-from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, row_sizes, space_for
+from exactlearn.bayesnet.buckets import (
+    Buckets,
+    buckets,
+    flat_tables,
+    row_sizes,
+    space_for,
+)
 from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import (
     BayesianNetwork,
@@ -49,7 +55,9 @@ def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> flo
     return float(row_sizes(_layout(network, codes), codes)[:, 0].sum())
 
 
-def eliminated(network: BayesianNetwork, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
+def eliminated(
+    network: BayesianNetwork, codes: NDArray[np.int16]
+) -> tuple[Floats, Floats]:
     """Return posterior marginals and log-likelihoods of rows.
 
     Parameters
@@ -84,7 +92,9 @@ def eliminated(network: BayesianNetwork, codes: NDArray[np.int16]) -> tuple[Floa
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     """Return the buckets of some rows; the last ones made are kept, for rows like these."""
     missing = (codes < 0).any(axis=0).tobytes()
-    return _known_layout(network.parents, tuple(network.cardinalities.tolist()), missing)
+    return _known_layout(
+        network.parents, tuple(network.cardinalities.tolist()), missing
+    )
 
 
 @lru_cache(MOST_LAYOUTS)
@@ -142,11 +152,15 @@ def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> Floats:
     cells, k = np.nonzero(np.arange(task.states.shape[1]) < n_states[:, np.newaxis])
     places = task.layout.state_first[task.columns[cells]] + k
     posterior[cells, task.states[cells, k]] = found[of_cell[cells], places]
-    return np.minimum(posterior, 1.0, out=posterior)  # rounding may leave 1.0000000000000002
+    return np.minimum(
+        posterior, 1.0, out=posterior
+    )  # rounding may leave 1.0000000000000002
 
 
 @checked_arguments()
-def most_probable_completion(network: NetworkLike, dataset: DatasetLike) -> NDArray[np.int64]:
+def most_probable_completion(
+    network: NetworkLike, dataset: DatasetLike
+) -> NDArray[np.int64]:
     """Return the jointly most probable states of each row's missing cells (MPE).
 
     Parameters
@@ -272,7 +286,9 @@ def _variables_and_states(
     Of columns without missing cells, -1 and nothing.
     """
     columns = np.full(dataset.n_variables, -1)
-    codes = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
+    codes = np.zeros(
+        (network.n_variables, int(network.cardinalities.max(initial=1))), np.int64
+    )
     for j in np.unique(dataset.missing_cells[:, 1]).tolist():
         name = dataset.names[j]
         known = dataset.states[j]

@@ -59,7 +59,9 @@ def separators_of_indicators(
     """
     partly = np.flatnonzero(~is_full).tolist()
     if separators is None:
-        return {v: learned_separators(dataset, v, np.flatnonzero(is_full)) for v in partly}
+        return {
+            v: learned_separators(dataset, v, np.flatnonzero(is_full)) for v in partly
+        }
     if isinstance(separators, MissingnessGraph):
         separators.check_table(dataset)
         causes = {v: separators.all_causes([dataset.names[v]]) for v in partly}
@@ -125,5 +127,7 @@ def learned_separators(
             break
         selected = selected | {others[best]}
         score = scores[best]
-        labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(np.int64)
+        labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(
+            np.int64
+        )
     return selected

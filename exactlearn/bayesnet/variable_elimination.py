@@ -64,7 +64,9 @@ class Elimination(NamedTuple):
     largest: float
 
 
-def plan_elimination(network: BayesianNetwork, row: Codes, targets: Sequence[int]) -> Elimination:
+def plan_elimination(
+    network: BayesianNetwork, row: Codes, targets: Sequence[int]
+) -> Elimination:
     """Return the cheapest of a few ways to eliminate all variables but the targets.
 
     Parameters
@@ -114,7 +116,9 @@ def _plan(
     sizes: NDArray[np.int64],
 ) -> Elimination:
     clusters = elimination_clusters(adjacency, order)
-    cells = [float(np.prod(sizes[list(cluster)], dtype=np.float64)) for cluster in clusters]
+    cells = [
+        float(np.prod(sizes[list(cluster)], dtype=np.float64)) for cluster in clusters
+    ]
     depth_first = _depth_first(order, clusters)
     return Elimination(
         families=tuple(families),
@@ -226,7 +230,9 @@ def _summed_out(
     cardinalities: NDArray[np.int64],
 ) -> Factor:
     """Return the message of a variable: the product of its factors, summed over its states."""
-    scope = sorted({v for factor in factors for v in factor.scope}, key=position.__getitem__)
+    scope = sorted(
+        {v for factor in factors for v in factor.scope}, key=position.__getitem__
+    )
     product = _product(factors, scope, cardinalities)
     return Factor(tuple(scope[1:]), product.sum(axis=scope.index(variable)))
 

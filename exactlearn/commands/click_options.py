@@ -41,23 +41,35 @@ class GroupedCommand(click.Command):
         Command lines.
     """
 
-    def __init__(self, *args: Any, groups: Mapping[str, str], examples: str, **more: Any) -> None:
+    def __init__(
+        self, *args: Any, groups: Mapping[str, str], examples: str, **more: Any
+    ) -> None:
         super().__init__(*args, **more)
         self.groups, self.examples = groups, examples
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the options, below the titles of their groups."""
-        known = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
+        known = {
+            one.name: one
+            for one in self.get_params(ctx)
+            if isinstance(one, click.Option)
+        }
         found: dict[str, list[tuple[str, str]]] = {}
         others = dict.fromkeys(known.keys() - self.groups.keys(), "Output")
         for name, title in {**self.groups, **others}.items():
             if name in known and (line := known[name].get_help_record(ctx)):
                 found.setdefault(title, []).append(line)
         words = [self.help or "", *(one.metavar or "" for one in self.get_params(ctx))]
-        if files := [(k, text) for k, text in FILES.items() if any(k in one for one in words)]:
+        if files := [
+            (k, text) for k, text in FILES.items() if any(k in one for one in words)
+        ]:
             with formatter.section("Files"):
                 formatter.write_dl(files)
-        for title in sorted(found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1):
+        for title in sorted(
+            found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1
+        ):
             with formatter.section(title):
                 formatter.write_dl(found[title])
 
@@ -118,8 +130,14 @@ def _run(
 def parameters(declared: type[declare.Declared]) -> list[click.Parameter]:
     """Return the parameters of the command line for a class: its own fields first."""
     hints, order = get_type_hints(declared), declared.__mro__
-    known = [one for one in declared.known().values() if not declare.about_of(one).in_files]
-    known.sort(key=lambda f: max(k for k, c in enumerate(order) if f.name in get_annotations(c)))
+    known = [
+        one for one in declared.known().values() if not declare.about_of(one).in_files
+    ]
+    known.sort(
+        key=lambda f: max(
+            k for k, c in enumerate(order) if f.name in get_annotations(c)
+        )
+    )
     return [_parameter(one, _without_none(hints[one.name])) for one in known]
 
 
@@ -151,7 +169,9 @@ class _NumberOrWord(click.ParamType[Any]):
         self.number, self.words = number, words
         self.name = f"number or {' or '.join(map(repr, words))}"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
         """Return the number or the word."""
         if value in self.words:
             return value
@@ -180,7 +200,9 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
             nargs=-1 if get_origin(kind) is tuple else 1,
         )
     several = get_origin(kind) in (tuple, Mapping) and not about.once
-    default = None if several or about.read or one.default in (MISSING, None) else one.default
+    default = (
+        None if several or about.read or one.default in (MISSING, None) else one.default
+    )
     flag = kind is bool
     return click.Option(
         [*declare.flags_of(one), one.name],
@@ -200,7 +222,10 @@ _NETWORK = "A network (.bif, .xmlbif, .bifxml, .xml, .net)"
 _OTHERS = "a decision graph (.pdg.json) or a naive Bayes model (.nb.json)"
 _NAMED = "to read, also the name of a bundled network."
 
-FILES = {"NETWORK": f"{_NETWORK}; {_NAMED}", "MODEL": f"{_NETWORK}, {_OTHERS}; {_NAMED}"}
+FILES = {
+    "NETWORK": f"{_NETWORK}; {_NAMED}",
+    "MODEL": f"{_NETWORK}, {_OTHERS}; {_NAMED}",
+}
 """What names of files in helps stand for."""
 
 

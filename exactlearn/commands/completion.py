@@ -39,7 +39,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
     outcome.require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
     output.detail(records.size_in_words(data))
     if data.is_complete:
-        output.note("No cell is missing: what is learned is the best network of the table")
+        output.note(
+            "No cell is missing: what is learned is the best network of the table"
+        )
     options, chosen = pipeline.with_chosen_ess(data, options, output.note)
     how = pipeline.incomplete_options(data, options)
 
@@ -48,18 +50,32 @@ def run_augment(options: Augment, output: Output) -> Answer:
     ) -> outcome.Artifacts:
         assert learned.parents is not None
         known = pipeline.directions(options, data.names)
-        record = {**records.learning_record(data.names, learned, known), **chosen, **more}
-        record["completion"] = records.completion_record(data, learned.values, **(certainty or {}))
+        record = {
+            **records.learning_record(data.names, learned, known),
+            **chosen,
+            **more,
+        }
+        record["completion"] = records.completion_record(
+            data, learned.values, **(certainty or {})
+        )
         if truth is not None:
-            record["imputation_accuracy"] = JudgedCells.of(data, learned.values, truth).accuracy
+            record["imputation_accuracy"] = JudgedCells.of(
+                data, learned.values, truth
+            ).accuracy
         completed = data.complete(learned.values)
-        network = partial(el.fit_complete, completed, learned.parents, smoothing=options.smoothing)
-        return outcome.Artifacts(data.names, learned.parents, record, network, [completed])
+        network = partial(
+            el.fit_complete, completed, learned.parents, smoothing=options.smoothing
+        )
+        return outcome.Artifacts(
+            data.names, learned.parents, record, network, [completed]
+        )
 
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         alike = options.chosen("method checkpoint")
-        result = el.augment(data, on_event=outcome.keeping(display, artifacts), **alike, **how)
+        result = el.augment(
+            data, on_event=outcome.keeping(display, artifacts), **alike, **how
+        )
     certainty, more, ended = dict[str, Any](), dict[str, Any](), str(result.status)
     if result.parents is not None and ended != "interrupted":
         with output.progress_display("posteriors of the cells"):
@@ -71,10 +87,17 @@ def run_augment(options: Augment, output: Output) -> Answer:
             with output.progress_display("the best solutions") as display:
                 best = result if ended == "optimal" else None
                 ranking = el.best_solutions(data, best=best, on_event=display, **how)
-            more |= {"best": records.ranking_record(data, ranking), "best_status": ranking.status}
+            more |= {
+                "best": records.ranking_record(data, ranking),
+                "best_status": ranking.status,
+            }
             ended = worst(ended, ranking.status)
     return outcome.concluded(
-        output, data.names, result, partial(artifacts, certainty=certainty, **more), ended=ended
+        output,
+        data.names,
+        result,
+        partial(artifacts, certainty=certainty, **more),
+        ended=ended,
     )
 
 
@@ -86,7 +109,11 @@ MEANINGS = {
 
 
 def _certainty(
-    data: el.Dataset, found: Augmentation, options: Augment, control: SearchControl, output: Output
+    data: el.Dataset,
+    found: Augmentation,
+    options: Augment,
+    control: SearchControl,
+    output: Output,
 ) -> dict[str, Any]:
     """Return how certain completed cells are, as keywords of :func:`completion_record`.
 
@@ -101,7 +128,9 @@ def _certainty(
             data, pipeline.score_of(options), found.parents, found.values
         )
         late = control.left + LATE
-        fit = el.fit_em(data, found.parents, smoothing=options.smoothing, time_limit=late)
+        fit = el.fit_em(
+            data, found.parents, smoothing=options.smoothing, time_limit=late
+        )
         if fit.is_complete:
             certainty["probabilities"] = posterior_cells(fit.model, data)
         else:
@@ -112,7 +141,9 @@ def _certainty(
     return certainty
 
 
-LEARNING = {*MODES, *augmentation.METHODS, "structural-em", "structural-em-hard"} - {"mode"}
+LEARNING = {*MODES, *augmentation.METHODS, "structural-em", "structural-em-hard"} - {
+    "mode"
+}
 """Methods that learn networks, whose record has the options that these were learned with."""
 
 LOG_RATIO = "logarithm of the ratio of the probabilities of the value and the next best one, nats"
@@ -137,7 +168,11 @@ def run_impute(options: Impute, output: Output) -> Answer:
     else:  # numbers go into the bins of the rows that are learned from
         train = load(options.train, options)
         data = load(options.source, replace(options, discretise={}), train)
-    formats = (".json", *NETWORKS) if method in MODES and method not in AVERAGING else (".json",)
+    formats = (
+        (".json", *NETWORKS)
+        if method in MODES and method not in AVERAGING
+        else (".json",)
+    )
     is_one_file = output.folder is None and method == "multiple"
     outcome.require_writable(output, formats, None if is_one_file else data)
     output.detail(records.size_in_words(data))
@@ -156,7 +191,9 @@ def run_impute(options: Impute, output: Output) -> Answer:
     if found.values is None and found.status == "interrupted":
         raise KeyboardInterrupt
     if found.values is None:
-        raise OptionError(f"--time-limit: it came before '{method}' found any values; give more")
+        raise OptionError(
+            f"--time-limit: it came before '{method}' found any values; give more"
+        )
     completion = records.completion_record(
         data,
         found.values.tolist(),
@@ -175,13 +212,17 @@ def run_impute(options: Impute, output: Output) -> Answer:
         "seconds": clock() - begun,
     }
     if options.network is None and method in LEARNING:
-        record["learning"] = options.chosen("criterion ess max_parents starts smoothing")
+        record["learning"] = options.chosen(
+            "criterion ess max_parents starts smoothing"
+        )
     if output.path is not None:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":
             tables = imputer.transform_all(data)
         parents = () if network is None else found.parents or ()
-        outcome.Artifacts(data.names, parents, record, lambda: network, tables).write(output)
+        outcome.Artifacts(data.names, parents, record, lambda: network, tables).write(
+            output
+        )
     return Answer(record=record, status=found.status)
 
 
@@ -221,7 +262,9 @@ def _counts(data: el.Dataset) -> dict[str, Any]:
     rates = weights @ missing / total
     rows = [
         {
-            "missing": [name for name, gone in zip(data.names, row, strict=True) if gone],
+            "missing": [
+                name for name, gone in zip(data.names, row, strict=True) if gone
+            ],
             "rows": weight,
             "share": weight / total,
         }

@@ -20,11 +20,28 @@ from exactlearn.commands.declare import (
 )
 from exactlearn.errors import OptionError
 
-METHODS = ("stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode")
+METHODS = (
+    "stacked",
+    "averaged",
+    "posterior",
+    "mpe",
+    "multiple",
+    "augmentation",
+    "mode",
+)
 """Methods of an imputer, as in :mod:`exactlearn.imputation.methods`."""
 
 FitMethod = Literal[
-    "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+    "complete",
+    "em",
+    "cca",
+    "aca",
+    "d-mcar",
+    "f-mcar",
+    "d-mar",
+    "f-mar",
+    "id-mar",
+    "if-mar",
 ]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
@@ -96,7 +113,9 @@ class Kept(Declared):
     checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
 
 
-class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, sections.Clustered):
+class Solve(
+    sections.CompleteLearning, Kept, sections.NetworkParameters, sections.Clustered
+):
     """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores). -o
@@ -160,7 +179,13 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     """
 
     written_in_run = "solved"
-    files_in_folder = ("result.json", "network.bif", "network.svg", "trace.csv", "bootstrap.json")
+    files_in_folder = (
+        "result.json",
+        "network.bif",
+        "network.svg",
+        "trace.csv",
+        "bootstrap.json",
+    )
     groups: ClassVar = {
         "Score": "counts",
         "Search": "solver start gap threads greediness restarts",
@@ -171,13 +196,17 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     solver: str = option(
         "auto",
-        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *sections.CLASS_SEARCHES),
+        choices=registered(
+            "solvers.strategy.COMPONENT_SOLVERS", "auto", *sections.CLASS_SEARCHES
+        ),
     )
     start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
     counts: CountsName = option("expected")
     gap: float = option(0.0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, in_files=True)
-    certificate: Path | None = option(None, writes=True, metavar="FILE", excludes=("best",))
+    certificate: Path | None = option(
+        None, writes=True, metavar="FILE", excludes=("best",)
+    )
     best: int | None = option(None, least=1, metavar="K")
     classes: bool = option(False, only="best")
     greediness: float = option(0.8, only="solver=kes", hidden=True)
@@ -196,8 +225,21 @@ class Solve(sections.CompleteLearning, Kept, sections.NetworkParameters, section
 
 
 _NOT_OF_CLASSES = (
-    *("start", "counts", "gap", "checkpoint", "certificate", "best", "bootstrap", "scoring_time"),
-    *(name for name in sections.Selection.known() if name not in ("solver", "seed", "time_limit")),
+    *(
+        "start",
+        "counts",
+        "gap",
+        "checkpoint",
+        "certificate",
+        "best",
+        "bootstrap",
+        "scoring_time",
+    ),
+    *(
+        name
+        for name in sections.Selection.known()
+        if name not in ("solver", "seed", "time_limit")
+    ),
 )
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
@@ -331,15 +373,25 @@ class Impute(Imputing):
         "method=stacked|averaged|None": ("networks",),
     }
     files_in_folder = (
-        *("result.json", "network.bif", "network.svg", "completed.csv", "completed-*.csv"),
+        *(
+            "result.json",
+            "network.bif",
+            "network.svg",
+            "completed.csv",
+            "completed-*.csv",
+        ),
     )
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: str | None = option(None, choices=registered("imputation.methods.METHODS", *METHODS))
+    method: str | None = option(
+        None, choices=registered("imputation.methods.METHODS", *METHODS)
+    )
     network: str | None = option(
         None, reads=True, metavar="NETWORK", only="method=posterior|mpe|multiple|None"
     )
-    train: str | None = option(None, reads=True, metavar="TRAIN.csv", excludes=("network",))
+    train: str | None = option(
+        None, reads=True, metavar="TRAIN.csv", excludes=("network",)
+    )
     draws: int = option(5, only="method=multiple")
 
     @property
@@ -728,7 +780,9 @@ class Simulate(sections.ModelReading, sections.Random):
     written_in_run = "simulated.csv"
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     rows: int = option(100, least=1)
-    hide: str | None = option(None, metavar="MECHANISM:AMOUNT", excludes=("missingness",))
+    hide: str | None = option(
+        None, metavar="MECHANISM:AMOUNT", excludes=("missingness",)
+    )
     missingness: str | None = option(None, reads=True, metavar="GRAPH")
     complete: Path | None = option(None, writes=True)
 
@@ -754,7 +808,9 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
     """
 
     source: str = argument("FILE", reads=True)
-    candidate_parents: int | None = option(None, metavar="K", excludes=("scoring_time",))
+    candidate_parents: int | None = option(
+        None, metavar="K", excludes=("scoring_time",)
+    )
 
     def unused(self) -> dict[str, str]:
         """Return the given options that have no effect on a file of this kind."""
@@ -765,7 +821,10 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
         path = Path(self.source)
         allowed: tuple[str, ...]
         if is_score_file(path):
-            kind, allowed = "local scores", (*sections.Constrained.known(), "constraints")
+            kind, allowed = (
+                "local scores",
+                (*sections.Constrained.known(), "constraints"),
+            )
         elif suffix_of(path) in FORMATS or _is_bundled_network(path):
             kind, allowed = "a model", ("normalise",)
         else:
@@ -891,7 +950,9 @@ class Graph(Declared):
     exactlearn graph asia --independent 'asia,smoke|dysp'
     """
 
-    source: str = argument("NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif")
+    source: str = argument(
+        "NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif"
+    )
     to: KindName | None = option(None)
     variable: str | None = option(None, metavar="NAME")
     independent: str | None = option(None, metavar="'A,B|C,D'")

@@ -14,7 +14,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, dataclass_transform
 
-from exactlearn._runtime.number_arguments import MAX_FINITE, MAX_WHOLE, NUMBERS, NumberKind
+from exactlearn._runtime.number_arguments import (
+    MAX_FINITE,
+    MAX_WHOLE,
+    NUMBERS,
+    NumberKind,
+)
 from exactlearn.errors import OptionError
 
 
@@ -85,7 +90,9 @@ class About:
 
     def take_range(self, kind: NumberKind) -> None:
         """Take the range of a kind of number, where the option has none of its own."""
-        if self.least is not None or kind.is_open:  # an open range is checked by the score
+        if (
+            self.least is not None or kind.is_open
+        ):  # an open range is checked by the score
             return
         self.least = int(kind.minimum)
         if kind.maximum not in (MAX_WHOLE, MAX_FINITE, inf):
@@ -105,7 +112,11 @@ class About:
         elif self.least is not None and isinstance(found, int | float):
             most = sys.float_info.max if self.most is None else self.most
             if not self.least <= found <= most:
-                text = f"{self.least} to {most:g}" if self.most else f"at least {self.least}"
+                text = (
+                    f"{self.least} to {most:g}"
+                    if self.most
+                    else f"at least {self.least}"
+                )
                 raise OptionError(f"{key}: expected {text}, found {found}")
 
 
@@ -161,7 +172,9 @@ class Declared:
             if not self.is_given(name):
                 continue
             for other in filter(self.is_given, about.excludes):
-                raise OptionError(f"{flag} and --{_dashed(other)} exclude each other: give one")
+                raise OptionError(
+                    f"{flag} and --{_dashed(other)} exclude each other: give one"
+                )
             if about.only and (reason := self._unmet(about.only)):
                 raise OptionError(f"{flag} {reason}")
 
@@ -189,9 +202,13 @@ class Declared:
         """Return why an option of a condition has no effect; empty where the condition holds."""
         is_excluded = condition.startswith("not ")
         alternatives = condition.removeprefix("not ").split(" or ")
-        holding = [alternative for alternative in alternatives if self._holds(alternative)]
+        holding = [
+            alternative for alternative in alternatives if self._holds(alternative)
+        ]
         if is_excluded and holding:
-            return f"has no effect beside {self._shown(holding[0])}: leave one of them out"
+            return (
+                f"has no effect beside {self._shown(holding[0])}: leave one of them out"
+            )
         if is_excluded or holding:
             return ""
         needed = " or ".join(map(self._shown, alternatives))
@@ -200,7 +217,11 @@ class Declared:
     def _holds(self, condition: str) -> bool:
         """Return whether an option is given, or has one of some values."""
         key, _, values = condition.partition("=")
-        return str(getattr(self, key)) in values.split("|") if values else self.is_given(key)
+        return (
+            str(getattr(self, key)) in values.split("|")
+            if values
+            else self.is_given(key)
+        )
 
     def _shown(self, condition: str) -> str:
         """Return a condition as the command line has it."""
@@ -299,7 +320,9 @@ def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:
         if not equals or not name:
             raise OptionError(f"{flag} {entry!r}: expected NAME=VALUE")
         if name in table:
-            raise OptionError(f"{flag} {entry!r}: {name!r} was given before; give it once")
+            raise OptionError(
+                f"{flag} {entry!r}: {name!r} was given before; give it once"
+            )
         table[name] = value
     return table
 
@@ -334,9 +357,16 @@ def registered(registry: str, *before: str) -> Callable[[], tuple[str, ...]]:
         if loaded := sys.modules.get(f"exactlearn.{module}"):
             found = getattr(loaded, name)
         else:
-            path = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+            path = (
+                Path(__file__)
+                .parents[1]
+                .joinpath(*module.split("."))
+                .with_suffix(".py")
+            )
             source = path.read_text(encoding="utf-8").partition(f"\n{name}: ")[2]
-            found = re.findall(r'^    "([^"]+)": ', source.partition("\n}")[0], re.MULTILINE)
+            found = re.findall(
+                r'^    "([^"]+)": ', source.partition("\n}")[0], re.MULTILINE
+            )
         return tuple(dict.fromkeys((*before, *found)))
 
     return names

@@ -56,7 +56,9 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     full = el.draw_rows(model, options.rows, rng)
     found = SimulatedMissingness(full, IGNORABLE, {})
     if options.missingness is not None:
-        found = el.simulate_missingness(full, read_missingness(options.missingness), rng)
+        found = el.simulate_missingness(
+            full, read_missingness(options.missingness), rng
+        )
     elif options.hide is not None:
         found = el.simulate_missingness(full, options.hide, rng)
     for table, file in ((full, options.complete), (found.dataset, path)):
@@ -85,7 +87,9 @@ def run_convert(options: Convert, output: Output) -> Answer:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
         _write_model(el.read_model(source, normalise=options.normalise), path, output)
     elif options.normalise:
-        raise OptionError(f"--normalise is for networks, and {source} is none; leave it out")
+        raise OptionError(
+            f"--normalise is for networks, and {source} is none; leave it out"
+        )
     elif is_score_file(source):
         path, problem = target(output, scores), el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)
@@ -96,7 +100,9 @@ def run_convert(options: Convert, output: Output) -> Answer:
         problem = _scored(options, output)
         el.write_scores(problem, path)
         if problem.stopped:
-            remarks.append(f"Time limit reached: {problem.stopped}, and no others were written")
+            remarks.append(
+                f"Time limit reached: {problem.stopped}, and no others were written"
+            )
     output.wrote_table(path, beside)
     status = "feasible" if remarks else "done"
     return Answer(record={"file": str(path)}, shown="", status=status, remarks=remarks)
@@ -127,9 +133,13 @@ def _scored(options: Convert, output: Output) -> el.Problem:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
             chosen, _ = with_chosen_ess(data, options, output.note)
-            return scoring(data, chosen, cluster=client).scored(chosen.time_limit).problem
+            return (
+                scoring(data, chosen, cluster=client).scored(chosen.time_limit).problem
+            )
         if options.ess == "auto":
-            raise OptionError("--candidate-parents counts block by block: leave out --ess auto")
+            raise OptionError(
+                "--candidate-parents counts block by block: leave out --ess auto"
+            )
         counted = blocks(options.source, options).with_states(client)
         names = counted.variables or ()
         required, forbidden = single_arcs(names, **constraints(options, names))
@@ -151,7 +161,9 @@ def run_instances(options: Instances, output: Output) -> Answer:
         found = [path for path in bundled() if name in (path.stem, path.name)]
         if not found:
             known = sorted({path.stem for path in bundled()})
-            raise OptionError(f"no bundled instance {name!r}{did_you_mean(name, known)}")
+            raise OptionError(
+                f"no bundled instance {name!r}{did_you_mean(name, known)}"
+            )
         chosen += found
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
@@ -181,7 +193,9 @@ def run_verify(options: Verify, output: Output) -> Answer:
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
     is_optimal, given = Fraction(claim.gap) == 0, claim.described_restrictions()
-    verdict = "no network scores more than the one given" if is_optimal else "the bound holds"
+    verdict = (
+        "no network scores more than the one given" if is_optimal else "the bound holds"
+    )
     among = f", among those with: {', '.join(given)}" if given else ""
     record: dict[str, Any] = {
         "valid": True,

@@ -36,22 +36,31 @@ MOST_CELLS = 3e9
 def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
     model = _model(options)
-    is_network, is_naive = isinstance(model, el.BayesianNetwork), isinstance(model, el.NaiveBayes)
+    is_network, is_naive = (
+        isinstance(model, el.BayesianNetwork),
+        isinstance(model, el.NaiveBayes),
+    )
     formats = NETWORKS if is_network else NAIVE_BAYES if is_naive else GRAPHS
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
     data, begun = rows.table, clock()
     require_weight(data, "fit to")
-    graph = None if options.missingness is None else read_missingness(options.missingness)
+    graph = (
+        None if options.missingness is None else read_missingness(options.missingness)
+    )
     if graph is not None:
         graph.check_table(data)
     tuned = ("iterations", "tolerance", "starts", "smoothing")
     given = {key: getattr(options, key) for key in tuned if options.is_given(key)}
     is_tuned = bool(given.keys() - {"smoothing"}) or options.start is not None
     is_closed = is_network and not is_tuned and (graph or data.is_complete)
-    method = options.method or ("em" if not is_closed else "graph" if graph else "complete")
+    method = options.method or (
+        "em" if not is_closed else "graph" if graph else "complete"
+    )
     if is_naive and "starts" in given:
-        raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
+        raise OptionError(
+            "--starts: a naive Bayes model starts from its own parameters only"
+        )
     if options.start is not None:
         given["start"] = _start(options.start, model, data)
     fitted: Model
@@ -66,12 +75,18 @@ def run(options: Fit, output: Output) -> Answer:
         else:  # 'complete' counts available cases
             estimator = cast(DeletionMethod, "aca" if method == "complete" else method)
             fit = el.fit_deletion(data, model.parents, method=estimator, **given)
-        fitted, ended, how = fit.model, "finished", {"log_likelihood": None, "iterations": 1}
+        fitted, ended, how = (
+            fit.model,
+            "finished",
+            {"log_likelihood": None, "iterations": 1},
+        )
         if rows.ended != "interrupted":
             how["log_likelihood"] = _log_likelihood(fitted, data, output)
         how |= {} if data.is_complete else _families(fit, output)
     else:
-        raise OptionError("--method and --missingness are for a network; fit other models by 'em'")
+        raise OptionError(
+            "--method and --missingness are for a network; fit other models by 'em'"
+        )
     if graph is not None:
         how["missingness"] = graph.kind
     record = {**how, "seconds": clock() - begun, **rows.record}
@@ -101,10 +116,22 @@ def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
             "--start is for a network; a decision graph or a naive Bayes model starts from its own "
             "parameters: leave --start out"
         )
-    method = Path(start).name  # a run file puts its folder before what may be the name of a file
+    method = Path(
+        start
+    ).name  # a run file puts its folder before what may be the name of a file
     if method in DELETION_METHODS and not Path(start).exists():
         return el.fit_deletion(data, model.parents, method=method).model
     return el.read_network(start)
+
+
+def _with_components(
+    model: el.NaiveBayes, parameters: NDArray[np.float64]
+) -> el.NaiveBayes:
+    """Return naive Bayes with a prior and tables that stand one after the other."""
+    k = model.n_components
+    return replace(
+        model, prior=parameters[:k], parameters=parameters[k:].reshape(-1, k)
+    )
 
 
 def _by_em(
@@ -122,8 +149,8 @@ def _by_em(
     if isinstance(model, el.DecisionGraph):
         run, model_of = partial(el.refine, model, data, **given), model.with_parameters
     elif isinstance(model, el.NaiveBayes):
-        run, k = partial(el.fit_naive_bayes, model, data, **given), model.n_components
-        model_of = lambda p: replace(model, prior=p[:k], parameters=p[k:].reshape(-1, k))  # noqa: E731
+        run = partial(el.fit_naive_bayes, model, data, **given)
+        model_of = partial(_with_components, model)
     else:
         families = [*model.parents, *hidden.parents(data.names)]
         whole = partial(network_of, hidden.extended(data), families)
@@ -142,7 +169,9 @@ def _by_em(
     if isinstance(model, el.BayesianNetwork):
         fitted = without_indicators(fitted, hidden)
         if graph is not None:
-            output.note("The log-likelihood is that of the observed cells and of which are missing")
+            output.note(
+                "The log-likelihood is that of the observed cells and of which are missing"
+            )
             recovered = el.recoverability(model.parents, model.names, graph)
             record["families"] = {one.child: one.to_dict() for one in recovered}
     return fitted, record, ended
@@ -165,7 +194,9 @@ def _shown(
             if best is None or state.objective > best.objective:
                 best = state
             parameters = best.parameters
-            display.keep(state.objective, lambda path: el.write_model(model_of(parameters), path))
+            display.keep(
+                state.objective, lambda path: el.write_model(model_of(parameters), path)
+            )
             text = f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             if begun > 1:
                 text = f"start {begun}  {text}  best {number(best.log_likelihood)}"
@@ -175,7 +206,9 @@ def _shown(
             result = run(on_iteration=report, time_limit=time_limit)
     if not result.is_complete:
         cause = "Interrupted" if control.is_stopped else "Time limit reached"
-        output.note(f"{cause}: the parameters are the best so far, of start {begun} or before")
+        output.note(
+            f"{cause}: the parameters are the best so far, of start {begun} or before"
+        )
         return result, control.status
     if result.symmetric and len(result.starts) > 1:
         output.note(
@@ -185,12 +218,16 @@ def _shown(
     return result, "finished"
 
 
-def _log_likelihood(network: el.BayesianNetwork, data: el.Dataset, output: Output) -> float | None:
+def _log_likelihood(
+    network: el.BayesianNetwork, data: el.Dataset, output: Output
+) -> float | None:
     """Return the log-likelihood of the observed cells; nothing where inference takes too long."""
     try:
         cells = elimination_cells(network, network.aligned_codes(data))
         if cells > MOST_CELLS:
-            raise TooLargeError(f"it takes {cells:.1e} table cells; 'evaluate' computes it")
+            raise TooLargeError(
+                f"it takes {cells:.1e} table cells; 'evaluate' computes it"
+            )
         return network.log_likelihood(data)
     except TooLargeError as error:
         output.note(f"The log-likelihood is left out: {error}")
@@ -212,7 +249,9 @@ def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
                 "'--method em' uses all observed cells"
             )
     found: dict[str, dict[str, Any]] = {
-        "separators": {k: f.separators for k, f in families if f.separators is not None},
+        "separators": {
+            k: f.separators for k, f in families if f.separators is not None
+        },
         "families": {k: f.recovery.to_dict() for k, f in families if f.recovery},
         "rows_per_family": {k: f.rows for k, f in families},
         "replaced": {

@@ -18,7 +18,13 @@ from exactlearn.commands.tables import load, rows_for
 from exactlearn.data.dataset import require_weight
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import divergence
-from exactlearn.evaluation.study import Condition, ImputationStudy, Pair, Study, method_rows
+from exactlearn.evaluation.study import (
+    Condition,
+    ImputationStudy,
+    Pair,
+    Study,
+    method_rows,
+)
 from exactlearn.formats.models import NETWORKS
 from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import METHODS
@@ -31,11 +37,19 @@ from exactlearn.queries.posteriors import Model
 def run_evaluate(options: Evaluate, output: Output) -> Answer:
     """Judge a model by rows, and by a reference model."""
     require_suffix(output.path, (".json",))
-    if options.data is None and (options.reference is None or options.class_ is not None):
-        raise OptionError("evaluate: expected DATA.csv; without --class a --reference will do, too")
-    models = [locate(name, ".bif") for name in (options.source, options.reference) if name]
+    if options.data is None and (
+        options.reference is None or options.class_ is not None
+    ):
+        raise OptionError(
+            "evaluate: expected DATA.csv; without --class a --reference will do, too"
+        )
+    models = [
+        locate(name, ".bif") for name in (options.source, options.reference) if name
+    ]
     if options.normalise and all(suffix_of(path) not in NETWORKS for path in models):
-        raise OptionError("--normalise is for networks, and no model here is one; leave it out")
+        raise OptionError(
+            "--normalise is for networks, and no model here is one; leave it out"
+        )
     model = _model(options.source, options)
     record: dict[str, Any] = {}
     if options.data is not None:
@@ -46,8 +60,12 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
         record |= {"kl_divergence": found.value, "kl_method": found.method}
         if found.method == "sampled" and np.isfinite(found.value):
             record["kl_interval"] = found.interval
-        if isinstance(model, el.BayesianNetwork) and isinstance(reference, el.BayesianNetwork):
-            record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
+        if isinstance(model, el.BayesianNetwork) and isinstance(
+            reference, el.BayesianNetwork
+        ):
+            record |= vars(
+                el.graphs.compare_structures(model.parents, reference.parents)
+            )
     return output.save(record)
 
 
@@ -57,7 +75,9 @@ def _model(source: str, options: Evaluate) -> Model:
     return el.read_model(source, normalise=options.normalise and is_network)
 
 
-def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> dict[str, Any]:
+def _by_rows(
+    model: Model, source: str, options: Evaluate, output: Output
+) -> dict[str, Any]:
     """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
     read = rows_for(source, replace(options, discretise={}), model, output, None)
     if read.ended == "interrupted":
@@ -79,7 +99,11 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> di
     if options.class_ is not None:
         classes = el.classify(model, table, options.class_)
         labelled = float(classes.labelled_weights.sum())
-        found |= {"class": options.class_, "labelled": labelled, "accuracy": classes.accuracy}
+        found |= {
+            "class": options.class_,
+            "labelled": labelled,
+            "accuracy": classes.accuracy,
+        }
     return found
 
 
@@ -94,13 +118,17 @@ def run_compare(options: Compare, output: Output) -> Answer:
     is_repeated = options.network is not None or bool(options.hide)
     _check(chosen, options)
     if options.methods is None and options.time_limit is None:
-        options = replace(options, time_limit=60.0)  # the proof of 'branching' may take any time
+        options = replace(
+            options, time_limit=60.0
+        )  # the proof of 'branching' may take any time
     network = None
     if options.network is not None:
         network = el.read_network(options.network, normalise=options.normalise)
     conditions = list(_conditions(options, network))
     for condition in conditions:
-        table, _ = condition.draw(options.seed)  # what cannot be hidden is said before all work
+        table, _ = condition.draw(
+            options.seed
+        )  # what cannot be hidden is said before all work
         chosen_later = replace(options, ess=None) if options.ess == "auto" else options
         for name in chosen:  # and so is what cannot be learnt
             learning(table, settled(chosen_later, name), lambda event: None)
@@ -116,7 +144,9 @@ def run_compare(options: Compare, output: Output) -> Answer:
     )
     path = None if output.folder is None else output.folder / "repetitions.json"
     control = SearchControl()
-    runs = Study(study.runs(), path, options.jobs, options.cluster, output.detail, control)
+    runs = Study(
+        study.runs(), path, options.jobs, options.cluster, output.detail, control
+    )
     # Runs in this process have displays of their own.
     whole = replace(output, quiet=output.quiet or not is_shared)
     with whole.progress_display("comparing"):
@@ -137,9 +167,20 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
             **options.chosen("learners folds class_ seed jobs time_limit cluster"),
         )
     rows = found.to_records()
-    record = {"best": found.best, "folds": found.folds, "rows": rows, "of_folds": found.found}
+    record = {
+        "best": found.best,
+        "folds": found.folds,
+        "rows": rows,
+        "of_folds": found.found,
+    }
     is_whole = all(row["folds"] == found.folds for row in rows)
-    ended = "failed" if any(row["failures"] for row in rows) else "done" if is_whole else "feasible"
+    ended = (
+        "failed"
+        if any(row["failures"] for row in rows)
+        else "done"
+        if is_whole
+        else "feasible"
+    )
     status = "interrupted" if control.is_stopped else ended
     return output.save(record, "compare.json", status=status)
 
@@ -150,12 +191,16 @@ def _check(chosen: list[str], options: Compare) -> None:
         raise OptionError("compare: expected either a table or --network, not both")
     for name in chosen:
         if name not in METHODS:
-            raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
+            raise OptionError(
+                f"--methods: no method {name!r}{did_you_mean(name, METHODS)}"
+            )
     if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
 
 
-def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterator[Condition]:
+def _conditions(
+    options: Compare, network: el.BayesianNetwork | None
+) -> Iterator[Condition]:
     """Yield the table with each kind of hidden cells, or the incomplete table."""
     truth, source = None, str(options.network or options.source)
     if options.truth and not options.hide:
@@ -171,7 +216,9 @@ def _conditions(options: Compare, network: el.BayesianNetwork | None) -> Iterato
             table=source,
             hidden=spec,
             draw=partial(_pair, drawn, truth, options, spec),
-            digest=" ".join(known.digest for known in (drawn, truth) if known is not None),
+            digest=" ".join(
+                known.digest for known in (drawn, truth) if known is not None
+            ),
             is_redrawn=network is not None,
         )
 
@@ -210,7 +257,16 @@ def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
         rows = [row for c, found in known if found for row in method_rows(c, found)]
         is_limited = any(row["limited"] for row in rows)
     else:
-        keys = ("method", "status", "accuracy", "score", "bound", "gap", "seconds", "log_loss")
+        keys = (
+            "method",
+            "status",
+            "accuracy",
+            "score",
+            "bound",
+            "gap",
+            "seconds",
+            "log_loss",
+        )
         done = (one for one in runs.found() if not one.get("unfinished"))
         rows = [{key: one[key] for key in keys} for one in done]
         is_limited = any(row["status"] == "feasible" for row in rows)
@@ -220,10 +276,22 @@ def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
     if not rows and not failures:
         raise KeyboardInterrupt
     record = {"rows": rows, "failures": failures}
-    same = {key for key in ("table", "hidden") if len({str(row.get(key)) for row in rows}) == 1}
-    same |= {"cells", "cpu_seconds", "cpu_seconds_error", "reference", "p_value"}  # for programs
+    same = {
+        key
+        for key in ("table", "hidden")
+        if len({str(row.get(key)) for row in rows}) == 1
+    }
+    same |= {
+        "cells",
+        "cpu_seconds",
+        "cpu_seconds_error",
+        "reference",
+        "p_value",
+    }  # for programs
     same |= {"loss_difference", "loss_p_value", "loss_significant"}
-    shown = [{key: value for key, value in row.items() if key not in same} for row in rows]
+    shown = [
+        {key: value for key, value in row.items() if key not in same} for row in rows
+    ]
     ended = "failed" if failures else "feasible" if is_limited else "done"
     return output.save(
         record,

@@ -26,7 +26,12 @@ from exactlearn.formats.models import GRAPHS, NAIVE_BAYES
 from exactlearn.graphs.dag import active_trail, children
 from exactlearn.graphs.partially_directed import v_structures
 from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.compile.compile import Compilation, compile_and_check, fits, max_error
+from exactlearn.pdg.compile.compile import (
+    Compilation,
+    compile_and_check,
+    fits,
+    max_error,
+)
 from exactlearn.pdg.compile.unmerged import compile_unmerged
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.edge_counts import LearnedGraph
@@ -48,7 +53,11 @@ def run_compile(options: Compile, output: Output) -> Answer:
     network = el.read_network(options.source, normalise=options.normalise)
     rows = None if options.data is None else load(options.data, options, network)
     write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
-    control, added, remarks = SearchControl(options.time_limit), dict[str, Any](), list[str]()
+    control, added, remarks = (
+        SearchControl(options.time_limit),
+        dict[str, Any](),
+        list[str](),
+    )
     with (
         control.running(),
         output.progress_display("compiling") as display,
@@ -67,7 +76,9 @@ def run_compile(options: Compile, output: Output) -> Answer:
                 network,
                 **options.chosen("max_size time_limit seed"),
                 on_event=on_event,
-                on_graph=lambda size, found: display.keep(-size, partial(_write, found)),
+                on_graph=lambda size, found: display.keep(
+                    -size, partial(_write, found)
+                ),
                 after=write_time,
             )
         remarks.append(compiled.message)
@@ -97,15 +108,26 @@ def _write(found: Callable[[], Compilation], path: Path) -> None:
 
 
 def _merged(
-    compiled: Compilation, network: el.BayesianNetwork, rows: el.Dataset | None, options: Compile
+    compiled: Compilation,
+    network: el.BayesianNetwork,
+    rows: el.Dataset | None,
+    options: Compile,
 ) -> tuple[Compilation, float]:
     """Merge nodes that are nearly alike, weighed by the graph or by rows; return the loss, too."""
     # One record of the graph's own: no record that the network holds possible becomes impossible.
     exact = compiled.graph
-    merges = MergeSequence(exact) if rows is None else data_merges(exact, rows, smoothing=1.0)
+    merges = (
+        MergeSequence(exact)
+        if rows is None
+        else data_merges(exact, rows, smoothing=1.0)
+    )
     merges.merge_until(loss=options.merge_budget or 0.0)
     graph, following = merges.merged(), merges.next_loss()[0]
-    rest = f"the next merge would lose {following:.6g} nats" if isfinite(following) else "none left"
+    rest = (
+        f"the next merge would lose {following:.6g} nats"
+        if isfinite(following)
+        else "none left"
+    )
     merged = replace(
         compiled,
         graph=graph,
@@ -123,7 +145,9 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     data = load(options.source, options)
 
-    def record(size_weight: float, graph: el.DecisionGraph, finished: bool) -> dict[str, Any]:
+    def record(
+        size_weight: float, graph: el.DecisionGraph, finished: bool
+    ) -> dict[str, Any]:
         return {
             "method": options.method,
             "size_weight": size_weight,
@@ -139,13 +163,18 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             graph = smoothed()
             write_learned(graph, record(model.size_weight, graph, finished=False), path)
 
-        display.show(f"score {model.score:.4f}  effective size {model.graph.effective_size:,}")
+        display.show(
+            f"score {model.score:.4f}  effective size {model.graph.effective_size:,}"
+        )
         display.keep(model.score, write)
 
     control, network = SearchControl(options.time_limit), None
     if options.network is not None:
         network = el.read_network(options.network, normalise=options.normalise)
-    with control.running(), output.progress_display(f"learning ({options.method})") as display:
+    with (
+        control.running(),
+        output.progress_display(f"learning ({options.method})") as display,
+    ):
         found = el.learn_pdg(
             data,
             network=network,
@@ -155,7 +184,9 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
         )
     answer = record(found.models[-1].size_weight, found.graph, found.finished)
     status = "done" if found.finished else control.status
-    return output.save(answer, write=partial(write_learned, found.graph, answer), status=status)
+    return output.save(
+        answer, write=partial(write_learned, found.graph, answer), status=status
+    )
 
 
 def run_learn_nb(options: LearnNb, output: Output) -> Answer:
@@ -188,7 +219,9 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()
     answer |= {"size_weight": found.size_weight, "smoothing": found.smoothing}
     status = "done" if found.is_complete else control.status
-    return output.save(answer, write=partial(write_learned, found.model, answer), status=status)
+    return output.save(
+        answer, write=partial(write_learned, found.model, answer), status=status
+    )
 
 
 @ended_by_signal()
@@ -221,15 +254,22 @@ def run_query(options: Query, output: Output) -> Answer:
         joint = el.queries.joint_posterior(model, evidence, names)
         configurations = product(*found.posterior.values())
         record["joint"] = [
-            {"states": dict(zip(names, states, strict=True)), "probability": probability}
-            for states, probability in zip(configurations, joint.ravel().tolist(), strict=True)
+            {
+                "states": dict(zip(names, states, strict=True)),
+                "probability": probability,
+            }
+            for states, probability in zip(
+                configurations, joint.ravel().tolist(), strict=True
+            )
         ]
     if options.independences:
         stated = el.independences(model, evidence, targets or None)
         record["statements"] = [one.describe(10 if targets else 3) for one in stated]
         record["independences"] = [one.to_dict() for one in stated]
     is_hidden = len(record) > 3 and not targets
-    shown = {key: v for key, v in record.items() if not (is_hidden and key == "posterior")}
+    shown = {
+        key: v for key, v in record.items() if not (is_hidden and key == "posterior")
+    }
     return output.save(record, shown=shown, remarks=remarks)
 
 
@@ -245,7 +285,9 @@ def run_graph(options: Graph, output: Output) -> Answer:
         **graph_record(named),
         "class_size": own.size,
         "reversible": named_arcs(names, own.undirected),
-        "v_structures": [[names[v] for v in triple] for triple in sorted(v_structures(parents))],
+        "v_structures": [
+            [names[v] for v in triple] for triple in sorted(v_structures(parents))
+        ],
     }
     if named.kind == "dag":
         record["covered"] = named_arcs(names, el.graphs.covered_edges(parents))
@@ -256,7 +298,9 @@ def run_graph(options: Graph, output: Output) -> Answer:
             "children": children(parents)[v],
             "markov_blanket": el.graphs.markov_blanket(parents, v),
         }
-        blanket = {key: [names[u] for u in sorted(found)] for key, found in known.items()}
+        blanket = {
+            key: [names[u] for u in sorted(found)] for key, found in known.items()
+        }
         record["blanket"] = {"variable": options.variable, **blanket}
     if options.independent is not None:
         asked = independence(options.independent, names)
@@ -269,7 +313,9 @@ def run_graph(options: Graph, output: Output) -> Answer:
         }
     if options.reference is not None:
         reference = el.read_graph(options.reference, names)
-        record["comparison"] = vars(el.graphs.compare_structures(named.graph, reference.graph))
+        record["comparison"] = vars(
+            el.graphs.compare_structures(named.graph, reference.graph)
+        )
     is_drawn = output.path is not None and suffix_of(output.path) in FIGURES
     draw = partial(write_figure, structure_drawing(named))
     return output.save(record, write=draw if is_drawn else None)

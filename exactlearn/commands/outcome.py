@@ -22,7 +22,11 @@ from exactlearn.errors import FormatError, InfeasibleError, TooLargeError
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names
 from exactlearn.queries.posteriors import Model, as_graph
-from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
+from exactlearn.reporting.drawing import (
+    Drawing,
+    decision_graph_drawing,
+    network_drawing,
+)
 from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers.result import Result
@@ -84,7 +88,9 @@ class Artifacts:
             _write(path, self.record, self.network, self._drawing, self.tables)
 
     def _drawing(self) -> Drawing:
-        return network_drawing(self.names, self.parents, self.record.get("reversible", ()))
+        return network_drawing(
+            self.names, self.parents, self.record.get("reversible", ())
+        )
 
 
 def write_learned(model: Model, record: Mapping[str, Any], path: Path) -> None:
@@ -137,7 +143,11 @@ def require_writable(
     path = output.path
     if path is not None and not is_folder(path):
         require_suffix(path, (*formats, *(() if completed is None else TABLES)))
-    if path is not None and completed is not None and (output.folder or suffix_of(path) in TABLES):
+    if (
+        path is not None
+        and completed is not None
+        and (output.folder or suffix_of(path) in TABLES)
+    ):
         require_names(completed, path / "completed.csv" if output.folder else path)
 
 
@@ -145,7 +155,9 @@ def write_trace(result: Learned, folder: Path) -> None:
     """Write the trace of a search into a folder, a row for each improvement."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [("seconds", "score", "bound"), *result.trace]
-    atomic_write(folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    atomic_write(
+        folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows)
+    )
 
 
 def read_trace(path: Path) -> list[tuple[float, float, float]]:
@@ -170,14 +182,20 @@ def read_trace(path: Path) -> list[tuple[float, float, float]]:
     return points
 
 
-def keeping(display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]) -> OnEvent:
+def keeping(
+    display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]
+) -> OnEvent:
     """Return what shows the events of a search, and writes each incumbent's artifacts."""
 
     def on_event(event: Event) -> None:
         if event.parents is not None:
             # what a search has found so far, as if it ended now
-            found: Any = SimpleNamespace(**event._asdict(), gap=event.gap, status="feasible")
-            display.keep(event.score, lambda path: artifacts(found).write_incumbent(path))
+            found: Any = SimpleNamespace(
+                **event._asdict(), gap=event.gap, status="feasible"
+            )
+            display.keep(
+                event.score, lambda path: artifacts(found).write_incumbent(path)
+            )
         display(event)
 
     return on_event

@@ -19,7 +19,13 @@ from exactlearn._runtime.files import atomic_write, json_text, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
-from exactlearn.errors import ExitStatus, OptionError, TooLargeError, printable, shortened
+from exactlearn.errors import (
+    ExitStatus,
+    OptionError,
+    TooLargeError,
+    printable,
+    shortened,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +63,9 @@ class Answer:
 
 def worst(*statuses: str) -> str:
     """Return the status of several searches together: interrupted, feasible or else the first."""
-    return next((end for end in ("interrupted", "feasible") if end in statuses), statuses[0])
+    return next(
+        (end for end in ("interrupted", "feasible") if end in statuses), statuses[0]
+    )
 
 
 class Output(Declared):
@@ -137,7 +145,9 @@ class Output(Declared):
 
     def wrote_table(self, path: Path, beside: Path | None) -> None:
         """Print where a table lies, and the file beside it that lists its states."""
-        states = "" if beside is None else f", and its states to {beside.name} beside it"
+        states = (
+            "" if beside is None else f", and its states to {beside.name} beside it"
+        )
         self.note(f"Wrote {path}{states}")
 
     @property
@@ -222,7 +232,11 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
             SpinnerColumn(),
             *(
                 # a narrow terminal wraps them
-                TextColumn(f"{{task.{text}}}", markup=False, table_column=Column(overflow="fold"))
+                TextColumn(
+                    f"{{task.{text}}}",
+                    markup=False,
+                    table_column=Column(overflow="fold"),
+                )
                 for text in ("description", "fields[loops]", "fields[state]")
             ),
             TimeElapsedColumn(),
@@ -256,7 +270,9 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
         self._task, self._state = task, ""
-        self._live.reset(self._line, total=None, description=task, state="", loops=_Loops())
+        self._live.reset(
+            self._line, total=None, description=task, state="", loops=_Loops()
+        )
         self._say(f"{task} ...")
 
     def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
@@ -322,7 +338,9 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() or (suffix_of(path) == "" and not path.exists())
 
 
-def require_suffix(path: Path | None, known: Sequence[str], option: str = "--output") -> None:
+def require_suffix(
+    path: Path | None, known: Sequence[str], option: str = "--output"
+) -> None:
     """Refuse, before any work is done, a file whose suffix says no known format."""
     if path is None:
         return
@@ -340,13 +358,17 @@ def require_parent(path: Path, option: str = "--output") -> None:
     require_file(path, option)
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise OptionError(f"{option} {path}: there is no folder {folder}; make it first")
+        raise OptionError(
+            f"{option} {path}: there is no folder {folder}; make it first"
+        )
 
 
 def require_file(path: Path, option: str = "--output") -> None:
     """Refuse a folder in the place of a file."""
     if path.is_dir():
-        raise OptionError(f"{option} {path}: expected a file, found a folder; name a file in it")
+        raise OptionError(
+            f"{option} {path}: expected a file, found a folder; name a file in it"
+        )
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:

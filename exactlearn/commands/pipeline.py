@@ -34,7 +34,9 @@ Completing = TypeVar("Completing", bound=Imputing)
 def score_of(criterion: sections.Criterion) -> el.Score:
     """Return the declared score, whose equivalent sample size is chosen."""
     assert criterion.ess != "auto", "with_chosen_ess chooses it"
-    return parse_score(criterion.criterion, ess=criterion.ess, size_weight=criterion.size_weight)
+    return parse_score(
+        criterion.criterion, ess=criterion.ess, size_weight=criterion.size_weight
+    )
 
 
 def with_chosen_ess(
@@ -63,7 +65,9 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    constraints(options, dataset.names)  # refused before the cross-validation, which takes long
+    constraints(
+        options, dataset.names
+    )  # refused before the cross-validation, which takes long
     if options.ess != "auto":
         return options, {}
     from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
@@ -79,7 +83,9 @@ def with_chosen_ess(
     )
     assert choice is not None
     tell(choice.reason)
-    return replace(options, ess=ess, time_limit=clock.remaining), {"ess": choice.to_dict()}
+    return replace(options, ess=ess, time_limit=clock.remaining), {
+        "ess": choice.to_dict()
+    }
 
 
 def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, Any]:
@@ -115,7 +121,9 @@ def directions(search: sections.Selection, names: Sequence[str]) -> frozenset[Ar
     return known_directions(found["required"], found["forbidden"].union(*ruled_out))
 
 
-def scoring(dataset: el.Dataset, options: sections.CompleteLearning, **more: Any) -> Scoring:
+def scoring(
+    dataset: el.Dataset, options: sections.CompleteLearning, **more: Any
+) -> Scoring:
     """Return how the parent sets of a table are scored, as declared, with ``more`` fields.
 
     Raises
@@ -126,7 +134,9 @@ def scoring(dataset: el.Dataset, options: sections.CompleteLearning, **more: Any
     return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
 
 
-def learning_options(dataset: el.Dataset, options: sections.CompleteLearning) -> dict[str, Any]:
+def learning_options(
+    dataset: el.Dataset, options: sections.CompleteLearning
+) -> dict[str, Any]:
     """Return the declared options as keywords of both `learn` and `Scoring`."""
     return {
         "score": score_of(options),
@@ -136,7 +146,9 @@ def learning_options(dataset: el.Dataset, options: sections.CompleteLearning) ->
     }
 
 
-def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning) -> dict[str, Any]:
+def incomplete_options(
+    dataset: el.Dataset, options: sections.IncompleteLearning
+) -> dict[str, Any]:
     """Return how network and completion are learned, as keywords of `augment` and `Learning`.
 
     Raises
@@ -152,7 +164,9 @@ def incomplete_options(dataset: el.Dataset, options: sections.IncompleteLearning
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
-    required, forbidden = single_arcs(dataset.names, **constraints(options, dataset.names))
+    required, forbidden = single_arcs(
+        dataset.names, **constraints(options, dataset.names)
+    )
     return {
         "score": score_of(options),
         "max_parents": options.most_parents_among(dataset.n_variables),
@@ -171,9 +185,14 @@ def settled(options: Completing, method: str) -> Completing:
         learner = learner or "t-local"
     own = el.Learning(learner=learner).own
     assert isinstance(own.score, el.BDeu)
-    values = {**own._asdict(), "ess": own.score.ess if options.criterion == "bdeu" else None}
+    values = {
+        **own._asdict(),
+        "ess": own.score.ess if options.criterion == "bdeu" else None,
+    }
     del values["score"]
-    left_out = {name: value for name, value in values.items() if getattr(options, name) is None}
+    left_out = {
+        name: value for name, value in values.items() if getattr(options, name) is None
+    }
     return replace(options, **left_out)
 
 
@@ -220,7 +239,9 @@ def declared_constraints(
         groups = tuple(_listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
         members = [v for group in groups for v in group]
         if twice := [names[v] for v in members if members.count(v) > 1]:
-            raise OptionError(f"tiers: {twice[0]!r} stands in them twice; give each name once")
+            raise OptionError(
+                f"tiers: {twice[0]!r} stands in them twice; give each name once"
+            )
         found.append(kinds.Tiers(groups))
     for name, most in search.max_parents_of.items():
         found.append(kinds.MaxParents(_index(name, "max_parents_of", names), most))
@@ -310,11 +331,15 @@ def independence(entry: str, names: Sequence[str]) -> kinds.Independence:
     what, parts = f"independence {entry[:40]!r}", _split(entry, "|")
     sides = _listed(parts[0], what, names)
     if len(sides) != 2 or len(parts) > 2:
-        raise OptionError(f"{what}: expected 'A, B | C, D' for A independent of B given C and D")
+        raise OptionError(
+            f"{what}: expected 'A, B | C, D' for A independent of B given C and D"
+        )
     given = _listed(parts[1], what, names) if len(parts) == 2 else ()
     if len({*sides, *given}) < 2 + len(given):
         raise OptionError(f"{what}: expected each variable once")
-    return kinds.Independence(frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given))
+    return kinds.Independence(
+        frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given)
+    )
 
 
 def _split(entry: str, mark: str) -> list[str]:
@@ -334,5 +359,7 @@ def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
 def _index(name: str, what: str, names: Sequence[str]) -> int:
     known = list(names)
     if name.strip() not in known:
-        raise OptionError(f"{what}: no variable {name.strip()!r}{did_you_mean(name, known)}")
+        raise OptionError(
+            f"{what}: no variable {name.strip()!r}{did_you_mean(name, known)}"
+        )
     return Index(known.index(name.strip()))

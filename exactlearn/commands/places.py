@@ -88,7 +88,9 @@ def require_run_places(
     replaced += _replaced_files(own_places, Run.files_in_folder)
     for place in places:
         _require_writable(place)
-    _require_different([*(Place("the run", folder / name) for name in steps.WRITTEN), *places])
+    _require_different(
+        [*(Place("the run", folder / name) for name in steps.WRITTEN), *places]
+    )
     if not allow_outside:
         for place in places:
             _require_inside(place, folder)
@@ -152,7 +154,9 @@ def _places(options: Declared, path: Path | None) -> Iterator[Place]:
             yield Place(flags_of(options.known()[name])[0], Path(value))
 
 
-def _replaced_files(places: Iterable[Place], patterns: Sequence[str]) -> Iterator[Place]:
+def _replaced_files(
+    places: Iterable[Place], patterns: Sequence[str]
+) -> Iterator[Place]:
     """Yield the existing files that are to be replaced, in a folder those of some names."""
     for option, path in places:
         if path.is_file():

@@ -111,7 +111,9 @@ FOLDER_RECORDS = ("result.json", "sweep.json", "compare.json")
 def record_in(folder: Path) -> Path:
     """Return the record in a folder, or where the first of :data:`FOLDER_RECORDS` would be."""
     records = (folder / name for name in FOLDER_RECORDS)
-    return next((path for path in records if path.is_file()), folder / FOLDER_RECORDS[0])
+    return next(
+        (path for path in records if path.is_file()), folder / FOLDER_RECORDS[0]
+    )
 
 
 def note_table(path: Path, rows: int, columns: int, files: Sequence[Path] = ()) -> None:
@@ -129,7 +131,9 @@ def as_table(options: Declared) -> dict[str, Any]:
     from exactlearn._runtime.files import strict
 
     found = {name.rstrip("_"): getattr(options, name) for name in options.known()}
-    table: dict[str, Any] = strict({k: value for k, value in found.items() if value is not None})
+    table: dict[str, Any] = strict(
+        {k: value for k, value in found.items() if value is not None}
+    )
     return table
 
 

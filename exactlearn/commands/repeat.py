@@ -33,7 +33,9 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     path = provenance.record_in(source) if source.is_dir() else source
     with expecting(path, RECORD):
         recorded = read_json(path)
-    made = made_with(recorded.get("made_by") if isinstance(recorded, dict) else None, path)
+    made = made_with(
+        recorded.get("made_by") if isinstance(recorded, dict) else None, path
+    )
     name, options = made.name, made.declared
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
@@ -43,7 +45,9 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
             return str(Path(scratch) / Path(name).name) if about.writes else name
 
         wrote = made.output or ("results" if made.command[1] == "run" else None)
-        place = output.path or (Path(scratch) / "output" / Path(wrote).name if wrote else None)
+        place = output.path or (
+            Path(scratch) / "output" / Path(wrote).name if wrote else None
+        )
         (Path(scratch) / "output").mkdir()
         now = provenance.Provenance(moved(options, placed), step=name, output=place)
         for text in _changes(made, now.to_dict()):  # the command may fail by it
@@ -59,8 +63,12 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
             record = {**read_json(place), **record}
     compared = [key for key in recorded if key in record and not _is_volatile(key)]
     if not compared:
-        raise FormatError(f"{path}: no key of it is in the answer of 'exactlearn {name}'")
-    then, answered = ({key: one[key] for key in compared} for one in (recorded, strict(record)))
+        raise FormatError(
+            f"{path}: no key of it is in the answer of 'exactlearn {name}'"
+        )
+    then, answered = (
+        {key: one[key] for key in compared} for one in (recorded, strict(record))
+    )
     differences = list(_differences(then, answered, (scratch, str(output.path))))
     answer = {
         "equal": not differences,
@@ -149,7 +157,9 @@ def made_with(made_by: Any, path: Path) -> MadeBy:
     try:
         made = from_table(known, MadeBy, "made_by")
     except OptionError as error:
-        raise FormatError(f"{path}: {error}; run the command again to write it anew") from None
+        raise FormatError(
+            f"{path}: {error}; run the command again to write it anew"
+        ) from None
     if len(made.command) < 2 or not isinstance(options, dict):
         raise FormatError(
             f"{path}: expected 'made_by.command' to name a command, and 'made_by.options' to be a "
@@ -160,7 +170,9 @@ def made_with(made_by: Any, path: Path) -> MadeBy:
             f"{path}: made by {made.name!r}, which is no command that can be run again"
         )
     try:
-        return replace(made, declared=from_table(options, options_of(made.name), "made_by.options"))
+        return replace(
+            made, declared=from_table(options, options_of(made.name), "made_by.options")
+        )
     except OptionError as error:
         raise OptionError(
             f"{path}: {error}; it was written by version {made.version}, and this is {__version__}"
@@ -172,7 +184,9 @@ def _set_keys(table: Any, kind: type[Any]) -> Any:
     if not isinstance(table, dict):
         return table
     names = {one.name for one in fields(kind)} - {"declared"}
-    return {key: value for key, value in table.items() if key in names and value is not None}
+    return {
+        key: value for key, value in table.items() if key in names and value is not None
+    }
 
 
 def _changes(recorded: MadeBy, now: Mapping[str, Any]) -> Iterator[str]:
@@ -206,7 +220,11 @@ def _differences(
                 place = f"{at}.{key}" if at else key
                 yield from _differences(recorded.get(key), now.get(key), written, place)
         return
-    if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
+    if (
+        isinstance(recorded, list)
+        and isinstance(now, list)
+        and len(recorded) == len(now)
+    ):
         for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
             yield from _differences(one, other, written, f"{at}[{k}]")
         return

@@ -32,12 +32,21 @@ PAGE = "report.html"
 def run(options: Report, output: Output) -> Answer:
     """Run the command."""
     source = options.source
-    if output.path is None and source.exists() and not source.is_dir() and not source.is_file():
-        raise OptionError(f"{source}: no page lies beside a pipe or a device; name one with -o")
+    if (
+        output.path is None
+        and source.exists()
+        and not source.is_dir()
+        and not source.is_file()
+    ):
+        raise OptionError(
+            f"{source}: no page lies beside a pipe or a device; name one with -o"
+        )
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
     if options.normalise and not (source.is_file() and suffix_of(source) in NETWORKS):
-        raise OptionError(f"--normalise is for the file of a network, found {source}; leave it out")
+        raise OptionError(
+            f"--normalise is for the file of a network, found {source}; leave it out"
+        )
     found = _write(source, path, normalise=options.normalise)
     output.wrote(path)
     return Answer(record={"page": str(path), "notes": list(found.notes)})
@@ -103,7 +112,14 @@ def _write(result: Any, path: Path, *, normalise: bool = False) -> PageContent:
     return found
 
 
-DAMAGES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+DAMAGES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What a record that was changed by hand makes of the code that describes it."""
 
 
@@ -132,16 +148,26 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
         When a record or model does not follow its format.
     """
     if isinstance(source, LearnedNetwork):
-        return PageContent("Learned network", source.to_dict(), source.dataset, source.network)
+        return PageContent(
+            "Learned network", source.to_dict(), source.dataset, source.network
+        )
     if isinstance(source, el.BayesianNetwork | el.DecisionGraph):
         return PageContent("Model", **_shown(source))
     if not isinstance(source, Path):
-        expected = "a learned network, a model, or the path of a folder, record or model"
-        raise refusal("result", expected, source, "learn from a table with learn(table)")
+        expected = (
+            "a learned network, a model, or the path of a folder, record or model"
+        )
+        raise refusal(
+            "result", expected, source, "learn from a table with learn(table)"
+        )
     if not source.exists():
-        raise OptionError(f"{source}: no such file or folder; give what a command wrote with -o")
+        raise OptionError(
+            f"{source}: no such file or folder; give what a command wrote with -o"
+        )
     if source.is_file() and suffix_of(source) in FORMATS:
-        return PageContent(source.name, **_shown(el.read_model(source, normalise=normalise)))
+        return PageContent(
+            source.name, **_shown(el.read_model(source, normalise=normalise))
+        )
     record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
     if source.is_dir() and not record.is_file() and not run.is_file():
         raise OptionError(
@@ -172,17 +198,23 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
     with expecting(path, RECORD):
         record = read_json(path)
     if not isinstance(record, dict):
-        raise FormatError(f"{path}: expected the record of a command, an object, found a list")
+        raise FormatError(
+            f"{path}: expected the record of a command, an object, found a list"
+        )
     found: dict[str, Any] = {"title": path.stem, "record": record}
     if not (made_by := record.get("made_by")):
-        notes.append("The record does not say how it was made: an older version wrote it.")
+        notes.append(
+            "The record does not say how it was made: an older version wrote it."
+        )
         return found
     has_answer = isinstance(record.get("posterior"), dict)
     with _noting(notes):
         made = made_with(made_by, path)
         found["title"] = shlex.join(made.command[:3])
         for read in made.inputs:
-            if read.option not in ("data", "source") or has_answer == (read.rows is not None):
+            if read.option not in ("data", "source") or has_answer == (
+                read.rows is not None
+            ):
                 continue
             file = files_read(made.declared).get(read.option)
             if file is None or sha256([file]) != read.sha256:

@@ -28,13 +28,23 @@ from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import bundled, locate
 from exactlearn.reporting.records import size_in_words
 
-SHOWN = ("status", "score", "gap", "imputation_accuracy", "log_likelihood_per_row", "seconds")
+SHOWN = (
+    "status",
+    "score",
+    "gap",
+    "imputation_accuracy",
+    "log_likelihood_per_row",
+    "seconds",
+)
 """What is printed of each run of a sweep, of the pipeline, its models and its steps."""
 
 
 def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
-    source, is_name = Path(options.source), options.source in {path.stem for path in bundled()}
+    source, is_name = (
+        Path(options.source),
+        options.source in {path.stem for path in bundled()},
+    )
     if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
         return repeat.run(source, output, allow_outside=options.allow_outside)
     path = locate(options.source, ".toml")
@@ -73,11 +83,17 @@ def _stored(
     return table
 
 
-def _done(table: Table, output: Output, time_limit: float | None, cluster: str | None) -> Answer:
+def _done(
+    table: Table, output: Output, time_limit: float | None, cluster: str | None
+) -> Answer:
     """Do a stored run in the folder of the output: its pipeline, then its steps."""
     folder, control = output.path, SearchControl(time_limit)
     assert folder is not None
-    run, plan, ended = steps.declared(table), steps.declared_steps(table), [ExitStatus.DONE]
+    run, plan, ended = (
+        steps.declared(table),
+        steps.declared_steps(table),
+        [ExitStatus.DONE],
+    )
     record: dict[str, Any] = {}
     if run.pipeline:
         data = load(run.data.file, run.data)
@@ -117,7 +133,12 @@ def _done(table: Table, output: Output, time_limit: float | None, cluster: str |
 
 
 def _taken(
-    step: Step, written: set[str], folder: Path, output: Output, left: float | None, cluster: Any
+    step: Step,
+    written: set[str],
+    folder: Path,
+    output: Output,
+    left: float | None,
+    cluster: Any,
 ) -> Answer:
     """Take a step within the seconds that are left; return its answer."""
     output.note(f"Step {step.command}")
@@ -140,14 +161,23 @@ def _taken(
 
 
 def _sweep(
-    runs: Sequence[tuple[Table, Table]], source: Path, options: declarations.Run, output: Output
+    runs: Sequence[tuple[Table, Table]],
+    source: Path,
+    options: declarations.Run,
+    output: Output,
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
     folder, planned = output.path, list[PlannedRun]()
     assert folder is not None
-    for name, (_, table) in zip(_names([varied for varied, _ in runs]), runs, strict=True):
+    for name, (_, table) in zip(
+        _names([varied for varied, _ in runs]), runs, strict=True
+    ):
         run = steps.declared(_stored(table, name, source, options, output))
-        read = [run.data, run.search, *(step.options for step in steps.declared_steps(table))]
+        read = [
+            run.data,
+            run.search,
+            *(step.options for step in steps.declared_steps(table)),
+        ]
         files = {path for one in read for path in provenance.files_read(one).values()}
         known = str(provenance.sha256([folder / name / "run.toml", *sorted(files)]))
         work = partial(_run_alone, (folder / name).resolve(), options.time_limit)
@@ -163,8 +193,12 @@ def _sweep(
     for one, (varied, _) in zip(planned, runs, strict=True):
         found = study.known(one) or {"error": "not done"}
         if "error" not in found:
-            order = sorted(found.keys() - {"learning"}, key=lambda key: ("." in key, key))
-            rows.append({"run": one.title, **varied, **{key: found[key] for key in order}})
+            order = sorted(
+                found.keys() - {"learning"}, key=lambda key: ("." in key, key)
+            )
+            rows.append(
+                {"run": one.title, **varied, **{key: found[key] for key in order}}
+            )
     failures = [f"{one.title}: {error}" for one, error in study.failures()]
     keys = list(runs[0][0])
     record = {"varied": keys, "runs": rows, "failures": failures}
@@ -177,7 +211,9 @@ def _sweep(
         ended = ExitStatus.INTERRUPTED
     elif not failures:
         ended = max(row["exit_status"] for row in rows)
-    shown = [{k: x for k, x in row.items() if k in keys or _last(k) in SHOWN} for row in rows]
+    shown = [
+        {k: x for k, x in row.items() if k in keys or _last(k) in SHOWN} for row in rows
+    ]
     told = {"runs": shown, "failures": failures}
     return Answer(record=record, shown=told, exit_status=ended, remarks=remarks)
 
@@ -202,14 +238,28 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
     """Do the run that is stored in a folder; return its exit status and single values."""
     path = folder / "run.toml"
     ((_, table),) = steps.read_runs(path)
-    words, options = ("run", str(path), "--output", str(folder)), declarations.Run(source=str(path))
-    seed, output = steps.declared(table).search.seed, Output(path=folder, as_json=True, quiet=True)
-    with provenance.running(provenance.Provenance(options, words, seed=seed, output=folder)):
+    words, options = (
+        ("run", str(path), "--output", str(folder)),
+        declarations.Run(source=str(path)),
+    )
+    seed, output = (
+        steps.declared(table).search.seed,
+        Output(path=folder, as_json=True, quiet=True),
+    )
+    with provenance.running(
+        provenance.Provenance(options, words, seed=seed, output=folder)
+    ):
         answer = _done(table, output, time_limit, None)
     sections = ("held_out", "decision_graph", "refinement")
-    parts = {k: v for k, v in answer.record.items() if not isinstance(v, dict) or k in sections}
+    parts = {
+        k: v
+        for k, v in answer.record.items()
+        if not isinstance(v, dict) or k in sections
+    }
     names = [step["command"] for step in parts.pop("steps", ())]
-    for k, (name, step) in enumerate(zip(names, answer.record.get("steps", ()), strict=True), 1):
+    for k, (name, step) in enumerate(
+        zip(names, answer.record.get("steps", ()), strict=True), 1
+    ):
         own = {key: v for key, v in step.items() if not isinstance(v, dict)}
         del own["command"], own["output"]
         parts[name if names.count(name) == 1 else f"{name}{k}"] = own

@@ -8,11 +8,23 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
-from exactlearn.commands.declare import Declared, names_by_commas, option, pairs, registered
+from exactlearn.commands.declare import (
+    Declared,
+    names_by_commas,
+    option,
+    pairs,
+    registered,
+)
 from exactlearn.data import ALL_VALUES, MISSING_SYMBOLS
 
 LearnerName = Literal[
-    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+    "structural-em",
+    "structural-em-hard",
+    "exact",
+    "branching",
+    "gadget",
+    "t-local",
+    "mode",
 ]
 MissingnessName = Literal["ignored", "learned"]
 
@@ -24,7 +36,10 @@ MOST_SMOOTHING = 1e12
 
 
 def _state_lists(entries: tuple[str, ...], flag: str) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(next(csv.reader([text]))) for name, text in pairs(entries, flag).items()}
+    return {
+        name: tuple(next(csv.reader([text])))
+        for name, text in pairs(entries, flag).items()
+    }
 
 
 def _tiers(text: str, flag: str) -> tuple[str, ...]:
@@ -77,9 +92,13 @@ class Reading(Declared):
     decimal: str = option(".", choices=lambda: (".", ","))
     drop: tuple[str, ...] = option((), metavar="NAME")
     discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
-    categorical: tuple[str, ...] = option((), metavar="A,B,...", read=names_by_commas, once=True)
+    categorical: tuple[str, ...] = option(
+        (), metavar="A,B,...", read=names_by_commas, once=True
+    )
     tidy: bool = option(False)
-    states: Mapping[str, tuple[str, ...]] = option({}, metavar="NAME=A,B,C", read=_state_lists)
+    states: Mapping[str, tuple[str, ...]] = option(
+        {}, metavar="NAME=A,B,C", read=_state_lists
+    )
     weights: str | None = option(None, metavar="NAME")
 
     @property
@@ -174,7 +193,9 @@ class Criterion(Declared):
 
     def most_parents_among(self, n_variables: int) -> int:
         """Return the largest number of parents of one of so many variables."""
-        return max(0, n_variables - 1) if self.max_parents == "none" else self.max_parents
+        return (
+            max(0, n_variables - 1) if self.max_parents == "none" else self.max_parents
+        )
 
 
 class Random(Declared):
@@ -290,7 +311,9 @@ class Search(Climbing):
 
     groups: ClassVar = {"Search": "*"}
 
-    method: str = option("branching", choices=registered("augmentation.augment.METHODS"))
+    method: str = option(
+        "branching", choices=registered("augmentation.augment.METHODS")
+    )
 
 
 class NetworkParameters(Declared):
@@ -334,7 +357,9 @@ class CompleteLearning(Reading, Criterion, Selection):
     """What learning a network from a complete table needs."""
 
 
-SELECTION = tuple(name for name in Selection.known() if name not in ("seed", "time_limit"))
+SELECTION = tuple(
+    name for name in Selection.known() if name not in ("seed", "time_limit")
+)
 """Options that say which network is selected, and how."""
 
 

@@ -85,7 +85,9 @@ def run(options: Solve, output: Output) -> Answer:
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")
     with output.progress_display(f"reading {path.name}") as display:
-        task = (_of_scores if has_scores else _of_table)(path, options, output, display.stage)
+        task = (_of_scores if has_scores else _of_table)(
+            path, options, output, display.stage
+        )
         display.stage("solving")
         learned, listed = task.search(on_event=outcome.keeping(display, task.artifacts))
     more, also, ends = dict[str, Any](), list[Callable[[], None]](), [learned.status]
@@ -100,22 +102,34 @@ def run(options: Solve, output: Output) -> Answer:
         ends.append(listed.status)
     if options.bootstrap is not None and more.get("certificate_unfinished"):
         output.note("The certificate is unfinished: the bootstrap is left out")
-    elif options.bootstrap is not None and learned.status in ("optimal", "feasible", "heuristic"):
+    elif options.bootstrap is not None and learned.status in (
+        "optimal",
+        "feasible",
+        "heuristic",
+    ):
         more["bootstrap"] = _bootstrap_record(task, options.bootstrap, output)
         ends.append(more["bootstrap"]["status"])
     artifacts = partial(task.artifacts, **more)
-    return outcome.concluded(output, task.names, learned, artifacts, also=also, ended=worst(*ends))
+    return outcome.concluded(
+        output, task.names, learned, artifacts, also=also, ended=worst(*ends)
+    )
 
 
-def _of_scores(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
+def _of_scores(
+    path: Path, options: Solve, output: Output, stage: Callable[[str], None]
+) -> _Task:
     problem = el.read_scores(path)
     problem = replace(problem, **pipeline.constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
     text = read_text(path) if options.certificate is not None else None
-    return _Task(options, problem.names, _selection(scored, options, output, scores=text))
+    return _Task(
+        options, problem.names, _selection(scored, options, output, scores=text)
+    )
 
 
-def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
+def _of_table(
+    path: Path, options: Solve, output: Output, stage: Callable[[str], None]
+) -> _Task:
     with executors.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
         clock = SearchControl(options.time_limit)
@@ -126,10 +140,14 @@ def _of_table(path: Path, options: Solve, output: Output, stage: Callable[[str],
             else:
                 stage(f"scoring {data.n_variables} variables")
                 every, counts = options.best is not None, options.counts
-                how = pipeline.scoring(data, options, every=every, counts=counts, cluster=client)
+                how = pipeline.scoring(
+                    data, options, every=every, counts=counts, cluster=client
+                )
                 search = _selection(how.within(options.time_limit), options, output)
     record |= {} if data.is_complete else {"counts": options.counts}
-    network = lru_cache(1)(partial(_fitted, data, options, clock, output))  # EM once for the last
+    network = lru_cache(1)(
+        partial(_fitted, data, options, clock, output)
+    )  # EM once for the last
     return _Task(options, data.names, search, network, data, record)
 
 
@@ -137,7 +155,9 @@ def _fitted(
     data: el.Dataset, options: Solve, clock: SearchControl, output: Output, parents: Any
 ) -> el.BayesianNetwork:
     """Return the network with its parameters, by EM in what is left of the time limit."""
-    late = clock.left + LATE if options.bootstrap is None else None  # which takes it again
+    late = (
+        clock.left + LATE if options.bootstrap is None else None
+    )  # which takes it again
     how = options.chosen("smoothing counts")
     network, remark = fitted_network(data, parents, time_limit=late, **how)
     if remark:
@@ -145,7 +165,9 @@ def _fitted(
     return network
 
 
-def _selection(scored: Scored, options: Solve, output: Output, **keywords: Any) -> Search:
+def _selection(
+    scored: Scored, options: Solve, output: Output, **keywords: Any
+) -> Search:
     """Return the selection of parent sets that were scored."""
     problem = scored.problem
     for remark in scored.remarks:
@@ -192,7 +214,9 @@ def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
                 "score": network.score,
                 "log_bayes_factor": network.score - listed.networks[0].score,
                 "parents": named_parents(task.names, network.parents),
-                **(_class_record(task.names, cpdag(network.parents)) if classes else {}),
+                **(
+                    _class_record(task.names, cpdag(network.parents)) if classes else {}
+                ),
             }
             for network in listed.networks
         ],
@@ -214,7 +238,9 @@ def _classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str,
     return known
 
 
-def _class_record(names: Sequence[str], graph: PartiallyDirectedGraph) -> dict[str, Any]:
+def _class_record(
+    names: Sequence[str], graph: PartiallyDirectedGraph
+) -> dict[str, Any]:
     """Return the CPDAG of a class, and how many networks are in it."""
     return {**cpdag_record(names, graph), "size": graph.size}
 
@@ -233,7 +259,9 @@ def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str,
             **options.chosen("cluster time_limit solver"),
             **pipeline.learning_options(data, options),
         )
-    is_short = found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
+    is_short = (
+        found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
+    )
     status = "interrupted" if control.is_stopped else "feasible" if is_short else "done"
     return {"status": status, **found.to_dict(), "arcs": found.to_records()}
 
@@ -245,20 +273,32 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
         result.certificate.write(path)
         output.wrote(path)
         if not result.is_certified:
-            output.note(f"Certificate unfinished: it proves the bound {result.certificate.bound}")
+            output.note(
+                f"Certificate unfinished: it proves the bound {result.certificate.bound}"
+            )
 
 
 def _check_with_scores(options: Solve, output: Output) -> None:
     """Refuse options for which the rows of a table are needed."""
     of_tables = (
-        *("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap", "smoothing"),
+        *(
+            "criterion",
+            "ess",
+            "max_parents",
+            "scoring_time",
+            "counts",
+            "bootstrap",
+            "smoothing",
+        ),
         *Reading.known(),
     )
     fields = options.known()
     given = [flags_of(fields[name])[0] for name in of_tables if options.is_given(name)]
     given += [f"--solver {options.solver}"] * (options.solver in CLASS_SEARCHES)
     if given:
-        raise OptionError(f"{given[0]} is for a table, but scores were given; leave it out")
+        raise OptionError(
+            f"{given[0]} is for a table, but scores were given; leave it out"
+        )
     if output.path is not None and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; write "

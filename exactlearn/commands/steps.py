@@ -25,7 +25,9 @@ D = TypeVar("D", bound=Declared)
 Table = dict[str, Any]
 """A parsed run file, or a part of one."""
 
-WRITTEN = frozenset({"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"})
+WRITTEN = frozenset(
+    {"network.bif", "model.pdg.json", "completed.csv", "result.json", "run.toml"}
+)
 """Files that the run itself writes."""
 
 NO_STEPS = ("run", "instances")
@@ -69,8 +71,12 @@ class RunFile(Declared):
     data: Data
     score: sections.Criterion = field(default_factory=sections.Criterion)
     search: sections.Search = field(default_factory=sections.Search)
-    network: sections.NetworkParameters = field(default_factory=sections.NetworkParameters)
-    decision_graph: sections.GraphParameters = field(default_factory=sections.GraphParameters)
+    network: sections.NetworkParameters = field(
+        default_factory=sections.NetworkParameters
+    )
+    decision_graph: sections.GraphParameters = field(
+        default_factory=sections.GraphParameters
+    )
 
 
 SHARED: Mapping[str, type[Declared]] = {
@@ -126,7 +132,8 @@ def read_runs(path: Path) -> list[tuple[Table, Table]]:
     """
     beside = path.resolve().parent
     return read_declared(
-        path, lambda table: [(varied, checked(one, beside)) for varied, one in _grid(table)]
+        path,
+        lambda table: [(varied, checked(one, beside)) for varied, one in _grid(table)],
     )
 
 
@@ -144,7 +151,10 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     is_bundled = beside == bundled()[0].parent.resolve()
     found = deepcopy(dict(table))
     shared = [(SHARED[key], found[key]) for key in SHARED if key in found]
-    for kind, entry in [*shared, *((options_of(name), entry) for name, entry in entries(found))]:
+    for kind, entry in [
+        *shared,
+        *((options_of(name), entry) for name, entry in entries(found)),
+    ]:
         for key, about in _known(kind).items():
             name = entry.get(key)
             if not about.reads or not isinstance(name, str) or is_own(name, written):
@@ -203,15 +213,28 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
         Whether the table of data has no missing cells, so that the network is solved for.
     """
     run, network, graph = declared(table), "network.bif", "model.pdg.json"
-    refined = {k: v for k, v in asdict(run.decision_graph).items() if v != "cv"}  # the default
+    refined = {
+        k: v for k, v in asdict(run.decision_graph).items() if v != "cv"
+    }  # the default
     truth = {} if is_complete or run.data.truth is None else {"truth": run.data.truth}
-    held_out = [] if run.data.test is None else [("network", network), ("decision_graph", graph)]
+    held_out = (
+        []
+        if run.data.test is None
+        else [("network", network), ("decision_graph", graph)]
+    )
     plan: list[tuple[str, str, Table]] = [
         ("", "solve" if is_complete else "augment", {"output": ".", **truth}),
-        ("network", "fit", {"source": network, "output": network, **asdict(run.network)}),
+        (
+            "network",
+            "fit",
+            {"source": network, "output": network, **asdict(run.network)},
+        ),
         ("decision_graph", "compile", {"source": network, "output": graph}),
         ("refinement", "fit", {"source": graph, "output": graph, **refined}),
-        *((f"held_out.{part}", "evaluate", {"source": model}) for part, model in held_out),
+        *(
+            (f"held_out.{part}", "evaluate", {"source": model})
+            for part, model in held_out
+        ),
     ]
     for part, command, entry in plan:
         yield replace(_step(command, entry, table, WRITTEN), part=part)
@@ -228,13 +251,18 @@ def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
 
 def moved(options: D, name: Callable[[str, About], str]) -> D:
     """Return options with other names of files, given those that they have."""
-    changed = {key: type(value)(name(str(value), about)) for key, value, about in options.files()}
+    changed = {
+        key: type(value)(name(str(value), about))
+        for key, value, about in options.files()
+    }
     return replace(options, **changed)  # type: ignore[type-var]
 
 
 def is_own(name: str, written: Collection[str]) -> bool:
     """Return whether a run has written a file, or the folder that it lies in, or it is a text."""
-    return "<-" in name or any(str(place) in written for place in (Path(name), *Path(name).parents))
+    return "<-" in name or any(
+        str(place) in written for place in (Path(name), *Path(name).parents)
+    )
 
 
 def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Mapping[str, Any]]]:
@@ -252,17 +280,28 @@ def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Mapping[str, Any]]]
             places: list[Any] = [one]
             for section in parts:
                 inner = [place.setdefault(section, {}) for place in places]
-                each = [p for own in inner for p in (own if isinstance(own, list) else [own])]
+                each = [
+                    p
+                    for own in inner
+                    for p in (own if isinstance(own, list) else [own])
+                ]
                 places = [place for place in each if isinstance(place, dict)]
             if not places:
                 at = ".".join((*parts, key))
-                raise OptionError(f"key 'sweep.{at}': expected the key of a section or a step")
+                raise OptionError(
+                    f"key 'sweep.{at}': expected the key of a section or a step"
+                )
             for place in places:
                 place[key] = value
-        yield {".".join(path): value for path, value in zip(lists, chosen, strict=True)}, one
+        yield (
+            {".".join(path): value for path, value in zip(lists, chosen, strict=True)},
+            one,
+        )
 
 
-def _lists(table: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+def _lists(
+    table: Any, at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
     """Yield the path of each key that a sweep varies, and its values."""
     if isinstance(table, dict):
         for key, value in table.items():
@@ -271,10 +310,14 @@ def _lists(table: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
         yield at, table
     else:
         key = ".".join(("sweep", *at))
-        raise OptionError(f"key '{key}': expected a list of values, found {shown(table)}")
+        raise OptionError(
+            f"key '{key}': expected a list of values, found {shown(table)}"
+        )
 
 
-def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]) -> Step:
+def _step(
+    command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]
+) -> Step:
     """Return a step; what it does not say is what the run file says for all."""
     if not isinstance(entry, Mapping):
         raise OptionError(f"key '{command}': expected a table, found {shown(entry)}")
@@ -282,11 +325,17 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     known, data = _known(kind), table.get("data", {})
     said: Table = {}
     for key, about in known.items():
-        if about.in_run is not None and not any(other in entry for other in about.unless):
+        if about.in_run is not None and not any(
+            other in entry for other in about.unless
+        ):
             name = about.in_run if "." in about.in_run else data.get(about.in_run)
             said |= {} if name is None else {key: name}
     said |= entry
-    tables = [str(said.get(k, "")) for k, one in known.items() if one.in_run in ("file", "test")]
+    tables = [
+        str(said.get(k, ""))
+        for k, one in known.items()
+        if one.in_run in ("file", "test")
+    ]
     are_scores = any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables)
     as_it_is = {
         "data": are_scores or any(is_own(name, written) for name in tables),
@@ -296,12 +345,19 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     for section, shared in SHARED.items():
         if as_it_is.get(section):
             continue  # a table that the run has written is read as it was written; so are scores
-        alike = {key for key, about in _known(shared).items() if known.get(key) is about}
-        said = {**{k: v for k, v in table.get(section, {}).items() if k in alike}, **said}
+        alike = {
+            key for key, about in _known(shared).items() if known.get(key) is about
+        }
+        said = {
+            **{k: v for k, v in table.get(section, {}).items() if k in alike},
+            **said,
+        }
     output = said.pop("output", None)
     options = from_table(said, kind, command)
     options.refuse_unused(entry)
-    if unused := {name.rstrip("_") for name in options.unused()}:  # what sections say for all steps
+    if unused := {
+        name.rstrip("_") for name in options.unused()
+    }:  # what sections say for all steps
         said = {key: value for key, value in said.items() if key not in unused}
         options = from_table(said, kind, command)
     output = options.output_in_run if output is None else output

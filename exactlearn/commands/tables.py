@@ -57,7 +57,9 @@ def load(
     """
     path = locate(source, ".csv")
     how = {**reading.keywords, "states": _states(reading, model)}
-    data = el.read_dataset(path, **how, variables=None if model is None else model.names)
+    data = el.read_dataset(
+        path, **how, variables=None if model is None else model.names
+    )
     note_table(path, data.n_rows, data.n_variables)
     if model is None:
         return data
@@ -87,7 +89,9 @@ def load_merged(source: str, options: Clustered, cluster: Any = None) -> el.Data
     OptionError
         When numbers of several files are to be cut into bins.
     """
-    if not is_large(source) or ((options.discretise or options.tidy) and Path(source).is_file()):
+    if not is_large(source) or (
+        (options.discretise or options.tidy) and Path(source).is_file()
+    ):
         return load(source, options)
     return _merged(source, options, None, cluster)[0]
 
@@ -106,7 +110,9 @@ def blocks(source: str, options: Clustered, model: Model | None = None) -> Block
             f"{source}: a table that is read in blocks is read without --discretise; declare the "
             "bins with --states, as in --states 'age=<=30,>30'"
         )
-    return el.read_blocks(place(source), **how, variables=None if model is None else model.names)
+    return el.read_blocks(
+        place(source), **how, variables=None if model is None else model.names
+    )
 
 
 class Rows(NamedTuple):
@@ -132,7 +138,11 @@ class Rows(NamedTuple):
 
 
 def rows_for(
-    source: str, options: Clustered, model: Model, output: Output, time_limit: float | None
+    source: str,
+    options: Clustered,
+    model: Model,
+    output: Output,
+    time_limit: float | None,
 ) -> Rows:
     """Read a table for a model; the time limit and Ctrl-C end the reading of blocks.
 
@@ -154,7 +164,9 @@ def rows_for(
     if not rows and control.is_stopped:
         raise KeyboardInterrupt
     if not rows:
-        raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
+        raise OptionError(
+            f"--time-limit {time_limit:g}: no row was read; give it more time"
+        )
     cause = "Interrupted" if control.is_stopped else "Time limit reached"
     output.note(f"{cause}: what follows is of the first {rows} rows")
     return Rows(table, control.status, 0.0, record)
@@ -186,7 +198,9 @@ def _merged(
     return table, rows
 
 
-def _states(reading: Reading, model: Model | el.Dataset | None) -> Mapping[str, tuple[str, ...]]:
+def _states(
+    reading: Reading, model: Model | el.Dataset | None
+) -> Mapping[str, tuple[str, ...]]:
     """Return the states of the columns, those of a model before the declared ones."""
     known = {} if model is None else dict(zip(model.names, model.states, strict=True))
     return {**reading.declared_states, **known}

@@ -122,7 +122,9 @@ class Blocks(Displayed, shown="sources variables states"):
         control = SearchControl.within()
         for rows in self.read(*source):
             chosen = rows.chosen(self.variables)
-            states = {column.name: self.states[column.name] for column in chosen.columns}
+            states = {
+                column.name: self.states[column.name] for column in chosen.columns
+            }
             yield Dataset(**coded_rows(chosen, CodingOptions(states, self.missing)))
             if self.on_rows is not None:
                 self.on_rows(len(rows.lines))
@@ -158,7 +160,9 @@ class Blocks(Displayed, shown="sources variables states"):
         options = CodingOptions(all_values, self.missing, tidy=self.tidy)
         found = TableCoding.fit(rows, options, is_part=bool(declared))
         states = {**self.states, **found.states}
-        return replace(self, variables=tuple(x for x in names if x in states), states=states)
+        return replace(
+            self, variables=tuple(x for x in names if x in states), states=states
+        )
 
     def merged(self, client: Any = None) -> Dataset:
         """Return the distinct rows with their weights, see :func:`merge_rows`."""
@@ -222,7 +226,9 @@ class _Labels:
             labels = (*map(str, counts),)
             totals = (*counts.values(), missing)
             listed = labels if name in self.listed else ()
-            columns.append(Column(name, labels, none, totals, listed, self.arities[name]))
+            columns.append(
+                Column(name, labels, none, totals, listed, self.arities[name])
+            )
         return LabelledRows(self.source, columns, none)
 
 
@@ -356,7 +362,9 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
         with executors.running(cluster) as client:
             return blocks.merged(client)
     if cluster is not None:
-        raise OptionError("a cluster reads what read_blocks(...) names: pass that, not tables")
+        raise OptionError(
+            "a cluster reads what read_blocks(...) names: pass that, not tables"
+        )
     tables = (as_dataset(block, "blocks") for block in blocks)
     first = next(tables, None)
     if first is None:

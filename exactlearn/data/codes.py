@@ -72,7 +72,9 @@ def as_array(values: Any, kind: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values, kind)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what}: expected a rectangle of numbers or texts; {error}") from None
+        raise DataError(
+            f"{what}: expected a rectangle of numbers or texts; {error}"
+        ) from None
 
 
 def row_place(
@@ -95,7 +97,9 @@ def row_place(
     ('row 3 (index 2)', 'row 3 (line 5)')
     """
     label = row if index is None else index[row]
-    return f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
+    return (
+        f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
+    )
 
 
 def checked_weights(
@@ -104,7 +108,9 @@ def checked_weights(
     """Return the weight of each row as float64, shape (rows,); lines of the file for messages."""
     checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
     if checked.shape != (rows,):
-        raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
+        raise DataError(
+            f"weights have the shape {checked.shape}, expected one per row: ({rows},)"
+        )
     most = LARGEST_WEIGHT / max(rows, 1)
     for row in np.flatnonzero(~((checked >= 0) & (checked <= most)))[:1].tolist():
         expected = f"expected a number from 0 to {most:g}"
@@ -112,7 +118,9 @@ def checked_weights(
     return checked
 
 
-def find_equal_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int64]:
+def find_equal_states(
+    labels: Sequence[str], states: Sequence[str]
+) -> NDArray[np.int64]:
     """Return the code of the state that each label stands for, by its text or by its value.
 
     A label stands for the state of the same text, else for the only state of the same value
@@ -205,9 +213,13 @@ class Column:
         used = np.zeros(len(self.labels) + 1, np.bool_)
         used[self.codes] = True
         is_symbol = equal_to_any(missing)
-        used_labels = [label for label, is_used in zip(self.labels, used, strict=False) if is_used]
+        used_labels = [
+            label for label, is_used in zip(self.labels, used, strict=False) if is_used
+        ]
         known = dict.fromkeys(map(str.strip, used_labels))
-        position = {label: k for k, label in enumerate(x for x in known if not is_symbol(x))}
+        position = {
+            label: k for k, label in enumerate(x for x in known if not is_symbol(x))
+        }
         # The code -1 reads the last entry: missing stays missing.
         places = [position.get(label.strip(), MISSING) for label in self.labels]
         codes = np.array([*places, MISSING], code_type(len(position)))[self.codes]
@@ -235,7 +247,9 @@ class Column:
         places = np.array([*map(position.__getitem__, names), MISSING])
         totals = np.zeros(len(position) + 1, np.int64)
         np.add.at(totals, places, self.counts)
-        listed = tuple(dict.fromkeys(renamed.get(state, state) for state in self.listed))
+        listed = tuple(
+            dict.fromkeys(renamed.get(state, state) for state in self.listed)
+        )
         return Column(
             name=self.name,
             labels=tuple(position),
@@ -249,7 +263,9 @@ class Column:
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """How many cells have each label, and last how many are missing."""
-        missing, *counts = np.bincount(self.codes + 1, minlength=len(self.labels) + 1).tolist()
+        missing, *counts = np.bincount(
+            self.codes + 1, minlength=len(self.labels) + 1
+        ).tolist()
         return self.totals or (*counts, missing)
 
     @cached_property
@@ -296,7 +312,9 @@ class LabelledRows:
         if label is None or not len(self.lines):
             return f"{self.where}{name}"
         line = int(self.lines[np.argmax(column.codes == column.labels.index(label))])
-        row = f"line {line}" if self.unit == "line" else row_place(line, index=self.index)
+        row = (
+            f"line {line}" if self.unit == "line" else row_place(line, index=self.index)
+        )
         return f"{name}, {row}" if self.source is None else f"{self.where}{row}, {name}"
 
     def read(self, missing: Sequence[str]) -> "LabelledRows":
@@ -339,7 +357,9 @@ class LabelledRows:
         """
         if not column.listed or self.source is None:
             return
-        for k in np.flatnonzero(find_states(column.labels, column.listed) == MISSING)[:1].tolist():
+        for k in np.flatnonzero(find_states(column.labels, column.listed) == MISSING)[
+            :1
+        ].tolist():
             label = column.labels[k]
             beside = f"{self.source.name}{STATES_SUFFIX}"
             raise DataError(
@@ -356,7 +376,9 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
 
     listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
     try:
-        if series.dtype == object and pd.api.types.infer_dtype(series).startswith("mixed"):
+        if series.dtype == object and pd.api.types.infer_dtype(series).startswith(
+            "mixed"
+        ):
             # True equals 1, and 1 does not equal "1": as labels it is the reverse.
             series = series.map(_label_and_kind, na_action="ignore")
             codes, pairs = pd.factorize(series)
@@ -375,7 +397,9 @@ def _label_and_kind(value: object) -> tuple[str, bool]:
     return label_of(value), isinstance(value, str)
 
 
-def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
+def check_variables(
+    names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+) -> None:
     """Refuse names that are no texts or stand twice; so with states, and none or too many.
 
     Raises
@@ -385,18 +409,26 @@ def check_variables(names: tuple[str, ...], states: tuple[tuple[str, ...], ...])
     """
     for position, name in enumerate(names):
         if not isinstance(name, str):
-            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
+            raise DataError(
+                f"variable {position}: its name is {name!r}, expected a text"
+            )
     if twice := repeated(names):
         raise DataError(f"two variables have the name {twice[0]!r}; rename one")
     if len(states) != len(names):
-        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
+        raise DataError(
+            f"states of {len(states)} variables for {len(names)} names: give one each"
+        )
     for name, own in zip(names, states, strict=True):
         if not 1 <= len(own) <= LARGEST:
-            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
+            raise DataError(
+                f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}"
+            )
         if not all(isinstance(state, str) for state in own):
             raise DataError(f"variable {name!r}: state names must be text, found {own}")
         if twice := repeated(own):
-            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
+            raise DataError(
+                f"variable {name!r} has the state {twice[0]!r} twice; rename one"
+            )
 
 
 class NamedVariables:

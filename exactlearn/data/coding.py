@@ -25,9 +25,20 @@ from exactlearn.data.codes import (
     labelled_column,
     repeated,
 )
-from exactlearn.data.labels import codes_beside_numbers, equal_to_any, ordered, warn_of_synonyms
+from exactlearn.data.labels import (
+    codes_beside_numbers,
+    equal_to_any,
+    ordered,
+    warn_of_synonyms,
+)
 from exactlearn.data.unseen import Unseen, cure_of_unseen, report_unseen
-from exactlearn.errors import DataError, OptionError, as_written, did_you_mean, name_written
+from exactlearn.errors import (
+    DataError,
+    OptionError,
+    as_written,
+    did_you_mean,
+    name_written,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +46,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
+SEPARATORS = {
+    ",": "a comma",
+    ";": "a semicolon",
+    "\t": "a tab",
+    "|": "a bar",
+    " ": "a blank",
+}
 """Separators of columns that a program may have left within one."""
 
 
@@ -104,8 +121,13 @@ class TableCoding:
         categorical, declared = split_declared(options.states or {})
         columns = [x if x.name in declared else x.joined() for x in rows.columns]
         rows = replace(rows, columns=columns)
-        undeclared = [x for x in columns if x.name not in declared and x.name not in rules]
-        states: dict[str, Sequence[str]] = {**_listed_states(rows, undeclared), **declared}
+        undeclared = [
+            x for x in columns if x.name not in declared and x.name not in rules
+        ]
+        states: dict[str, Sequence[str]] = {
+            **_listed_states(rows, undeclared),
+            **declared,
+        }
         found = [column for column in rows.columns if column.name not in states]
         discretisation.check_texts(found, rows.where, options.missing)
         coding = cls({}, {})
@@ -139,9 +161,13 @@ class TableCoding:
             faults.append(str(discretisation.refusal_of(unusable, rows.where)))
         if faults:
             raise DataError("\n".join(faults))
-        coding.left_out.update((one.name, one.why) for one in unusable if not one.is_cut)
+        coding.left_out.update(
+            (one.name, one.why) for one in unusable if not one.is_cut
+        )
         if not coding.states and not is_part:
-            reasons = ", ".join(f"{name!r} ({why})" for name, why in coding.left_out.items())
+            reasons = ", ".join(
+                f"{name!r} ({why})" for name, why in coding.left_out.items()
+            )
             raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
         discretisation.warn_of_columns(unusable, rule_of_all)
         labelled = [column for column in columns if column.name not in declared]
@@ -162,7 +188,9 @@ class TableCoding:
         codes: dict[str, Sequence[Sequence[str]]] = {}
         for column in columns:
             states = self.states.get(column.name, ())
-            groups = {label: own for label, own in column.synonyms.items() if label in states}
+            groups = {
+                label: own for label, own in column.synonyms.items() if label in states
+            }
             if groups:
                 joined[column.name] = groups
             if apart := codes_beside_numbers(states):
@@ -174,9 +202,13 @@ class TableCoding:
         counts: dict[str, dict[str, int]] = {}
         for column in rows.columns:
             if column.name in self.states:
-                is_unseen = find_states(column.labels, self.states[column.name]) == MISSING
+                is_unseen = (
+                    find_states(column.labels, self.states[column.name]) == MISSING
+                )
                 unseen = np.flatnonzero(is_unseen).tolist()
-                counts[column.name] = {column.labels[k]: column.counts[k] for k in unseen}
+                counts[column.name] = {
+                    column.labels[k]: column.counts[k] for k in unseen
+                }
         return counts
 
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
@@ -244,7 +276,9 @@ def _has_many(column: Column) -> bool:
     return is_many and not np.isnan(column.numbers[:-1]).any()
 
 
-def by_name(options: Mapping[Any, T], option: str, names: Sequence[str]) -> dict[str, T]:
+def by_name(
+    options: Mapping[Any, T], option: str, names: Sequence[str]
+) -> dict[str, T]:
     """Return the options of columns by their names, given by name or index.
 
     Raises
@@ -264,18 +298,24 @@ def split_declared(
 ) -> tuple[set[str], dict[str, Sequence[str]]]:
     """Return the variables of which every value is a state, and the declared states of others."""
     categorical = {name for name, own in states.items() if tuple(own) == ALL_VALUES}
-    return categorical, {name: own for name, own in states.items() if name not in categorical}
+    return categorical, {
+        name: own for name, own in states.items() if name not in categorical
+    }
 
 
 def check_options(
-    states: Mapping[str, Sequence[str]], missing: Sequence[str], discretise: Mapping[str, str]
+    states: Mapping[str, Sequence[str]],
+    missing: Sequence[str],
+    discretise: Mapping[str, str],
 ) -> None:
     """Raise an :class:`OptionError` when declared states or rules contradict each other."""
     for rule in discretise.values():
         discretisation.parse_rule(rule)
     for name, declared in states.items():
         if name in discretise:
-            raise OptionError(f"{name!r} has both declared states and a discretisation: drop one")
+            raise OptionError(
+                f"{name!r} has both declared states and a discretisation: drop one"
+            )
         if tuple(declared) != ALL_VALUES and len(set(declared)) < max(2, len(declared)):
             raise OptionError(
                 f"{name!r}: declared {declared}, expected two or more different states"
@@ -287,7 +327,9 @@ def check_options(
             )
 
 
-def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, tuple[str, ...]]:
+def _listed_states(
+    rows: LabelledRows, columns: Sequence[Column]
+) -> dict[str, tuple[str, ...]]:
     """Return the states that the source itself declares, by name or by number.
 
     Raises
@@ -310,7 +352,9 @@ def _listed_states(rows: LabelledRows, columns: Sequence[Column]) -> dict[str, t
                     f"says {column.arity}; declare all ({as_written('states', column.name)}), or "
                     f"read the line as a row ({as_written('arities', False)})"
                 )
-            states[column.name] = numbered if are_numbered else tuple(ordered(column.labels))
+            states[column.name] = (
+                numbered if are_numbered else tuple(ordered(column.labels))
+            )
     if faults:
         raise DataError("\n".join(faults))
     return states
@@ -342,7 +386,9 @@ def _declared(
 def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
     """Return the bins that a rule cuts numbers into."""
     numbers = column.numbers[:-1]
-    for label in [column.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()]:
+    for label in [
+        column.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()
+    ]:
         raise DataError(
             f"{rows.place(column, label)}: {label!r} is not a number, which discretisation ({rule})"
             f" needs; correct it, or read it as missing ({as_written('missing', [label])})"
@@ -351,7 +397,9 @@ def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
         hint = discretisation.drop_hint(column.name)
         raise DataError(f"{rows.place(column)}: all values are {numbers[0]:g}; {hint}")
     method, bins = discretisation.parse_rule(rule)
-    return discretisation.discretise(numbers, method, bins, weights=column.counts[:-1])[2]
+    return discretisation.discretise(numbers, method, bins, weights=column.counts[:-1])[
+        2
+    ]
 
 
 def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
@@ -372,7 +420,9 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
         which = f"have the name {twice[0]!r}" if twice[0] else "have no name"
         raise DataError(f"columns {places} of {len(names)} {which}; rename them")
     if not kept or not len(frame):
-        raise DataError(f"the frame has the shape {len(frame), len(kept)}, expected rows, columns")
+        raise DataError(
+            f"the frame has the shape {len(frame), len(kept)}, expected rows, columns"
+        )
     columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
     _require_parted(columns)
     rows = np.arange(len(frame))
@@ -412,9 +462,13 @@ def column_names(frame: "pd.DataFrame") -> list[str]:
     import pandas as pd  # takes long
 
     labels = list(frame.columns)
-    is_missing = [pd.api.types.is_scalar(label) and bool(pd.isna(label)) for label in labels]
+    is_missing = [
+        pd.api.types.is_scalar(label) and bool(pd.isna(label)) for label in labels
+    ]
     texts = map(str, labels)
-    return ["" if missing else text for text, missing in zip(texts, is_missing, strict=True)]
+    return [
+        "" if missing else text for text, missing in zip(texts, is_missing, strict=True)
+    ]
 
 
 def array_frame(array: NDArray[Any]) -> "pd.DataFrame":
@@ -428,7 +482,9 @@ def array_frame(array: NDArray[Any]) -> "pd.DataFrame":
     import pandas as pd  # takes long
 
     if array.ndim != 2:
-        raise DataError(f"the array has the shape {array.shape}, expected (rows, variables)")
+        raise DataError(
+            f"the array has the shape {array.shape}, expected (rows, variables)"
+        )
     frame = pd.DataFrame(array).add_prefix("X")
     is_coded = array.dtype.kind == "i" and bool((array == MISSING).any())
     return frame.astype("Int64").mask(array == MISSING) if is_coded else frame

@@ -31,7 +31,11 @@ def distinct_weighted(
     w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
     used = np.flatnonzero(w > 0)
     labels, first = index_rows(codes[used].astype(np.int32))
-    return codes[used[first]], weight_by(labels, w[used], len(first)), used[first].astype(np.int64)
+    return (
+        codes[used[first]],
+        weight_by(labels, w[used], len(first)),
+        used[first].astype(np.int64),
+    )
 
 
 def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64]) -> float:
@@ -53,7 +57,11 @@ def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64]) -> float:
     1.25
     """
     used = weights > 0
-    return float(np.average(values[used], weights=weights[used])) if used.any() else math.nan
+    return (
+        float(np.average(values[used], weights=weights[used]))
+        if used.any()
+        else math.nan
+    )
 
 
 def configurations(
@@ -72,7 +80,9 @@ def configurations(
     first
         A number of each row that comes before the columns.
     """
-    numbers = np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
+    numbers = (
+        np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
+    )
     for column, size in zip(codes.T, sizes, strict=True):
         numbers *= size
         numbers += np.where(column < 0, size - 1, column)
@@ -80,7 +90,9 @@ def configurations(
 
 
 @checked_arguments()
-def missingness_patterns(dataset: DatasetLike) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def missingness_patterns(
+    dataset: DatasetLike,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return the different patterns of missing cells in the rows of a table, most frequent first.
 
     Returns
@@ -114,7 +126,9 @@ def bic_size_weight(total_weight: float) -> float:
         If there are no rows.
     """
     if not 0 < total_weight < math.inf:
-        raise DataError(f"BIC needs rows of positive weight, found {total_weight}: no rows to fit")
+        raise DataError(
+            f"BIC needs rows of positive weight, found {total_weight}: no rows to fit"
+        )
     return size_weight_of(max(0.0, math.log(total_weight)) / 2)
 
 

@@ -47,7 +47,9 @@ _MOST_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
-def _as_frame(value: Any, name: str, expected: str = "a pandas DataFrame or an array") -> Any:
+def _as_frame(
+    value: Any, name: str, expected: str = "a pandas DataFrame or an array"
+) -> Any:
     """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas.
 
     Whoever made a frame of pandas has imported it, which takes long.
@@ -131,13 +133,19 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             names = tuple(argument_kinds.listed(self.names))
             states = tuple(tuple(argument_kinds.listed(s)) for s in self.states)
         except TypeError as error:
-            raise DataError(f"names, states: expected lists of texts; {error}") from None
+            raise DataError(
+                f"names, states: expected lists of texts; {error}"
+            ) from None
         check_variables(names, states)
         if "" in names:
-            raise DataError(f"variable {names.index('')}: its name is '', expected a text")
+            raise DataError(
+                f"variable {names.index('')}: its name is '', expected a text"
+            )
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
         weights = (
-            None if self.weights is None else checked_weights(self.weights, len(codes), self.lines)
+            None
+            if self.weights is None
+            else checked_weights(self.weights, len(codes), self.lines)
         )
         checked = {"names": names, "states": states, "codes": codes, "weights": weights}
         for key in ("lines", "row_index"):
@@ -213,7 +221,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         if names is not None:
             if len(names) != frame.shape[1]:
-                raise OptionError(f"{len(names)} names for {frame.shape[1]} columns: give one each")
+                raise OptionError(
+                    f"{len(names)} names for {frame.shape[1]} columns: give one each"
+                )
             frame = frame.set_axis([*names], axis=1)
         options = CodingOptions(states, missing, discretise, tidy)
         rows = with_decimal_point(frame_rows(frame, drop), decimal)
@@ -267,7 +277,9 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         filled = as_array(values, np.int64, "values")
         rows, columns = self.missing_cells.T
         if filled.shape != rows.shape:
-            raise DataError(f"{filled.size} values for {len(rows)} missing cells: give one each")
+            raise DataError(
+                f"{filled.size} values for {len(rows)} missing cells: give one each"
+            )
         sizes = self.cardinalities[columns]
         for cell in np.flatnonzero((filled < 0) | (filled >= sizes))[:1].tolist():
             raise DataError(
@@ -298,8 +310,12 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
         return pd.DataFrame(
             {
-                name: pd.Categorical.from_codes(codes, pd.Index(states), ordered=are_bins(states))
-                for name, codes, states in zip(self.names, self.codes.T, self.states, strict=True)
+                name: pd.Categorical.from_codes(
+                    codes, pd.Index(states), ordered=are_bins(states)
+                )
+                for name, codes, states in zip(
+                    self.names, self.codes.T, self.states, strict=True
+                )
             },
             index=self.row_index,
         )
@@ -324,11 +340,16 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         cells = np.arange(len(losses))
         columns = self.missing_cells[:, 1]
-        others = np.minimum(losses, np.finfo(np.float64).max)  # an infinite loss is one, too
+        others = np.minimum(
+            losses, np.finfo(np.float64).max
+        )  # an infinite loss is one, too
         others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf
         others[cells, np.asarray(values, np.int64)] = np.inf
         best = others.argmin(axis=1)
-        names = [self.states[v][s] for v, s in zip(columns.tolist(), best.tolist(), strict=True)]
+        names = [
+            self.states[v][s]
+            for v, s in zip(columns.tolist(), best.tolist(), strict=True)
+        ]
         return names, losses[cells, best]
 
     def completion_frame(
@@ -376,13 +397,17 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             {
                 "row": rows if self.row_index is None else self.row_index[rows],
                 "variable": [self.names[v] for v in columns],
-                "value": [self.states[v][s] for v, s in zip(columns, states, strict=True)],
+                "value": [
+                    self.states[v][s] for v, s in zip(columns, states, strict=True)
+                ],
             }
         )
         if probabilities is not None:
             frame["probability"] = probabilities[np.arange(len(states)), states]
         if losses is not None:
-            frame["next_best"], frame["loss_of_next_best"] = self.next_best(values, losses)
+            frame["next_best"], frame["loss_of_next_best"] = self.next_best(
+                values, losses
+            )
         return frame
 
     @property
@@ -398,8 +423,13 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         chosen
             Whether each row is one of them, shape (rows,); the indices of the rows; or a slice.
         """
-        of_rows = {key: getattr(self, key) for key in ("codes", "weights", "lines", "row_index")}
-        return replace(self, **{k: own[chosen] for k, own in of_rows.items() if own is not None})
+        of_rows = {
+            key: getattr(self, key)
+            for key in ("codes", "weights", "lines", "row_index")
+        }
+        return replace(
+            self, **{k: own[chosen] for k, own in of_rows.items() if own is not None}
+        )
 
     def written_out(self) -> "Dataset":
         """Return the table without weights, in which each row stands as often as it weighs.
@@ -463,13 +493,21 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         own = self.row_weights
         if not own.any():
-            raise DataError(f"none of {self.n_rows} rows has weight: expected one to draw from")
-        if self.weights is None or own.sum() > _MOST_DRAWN or (own != np.floor(own)).any():
+            raise DataError(
+                f"none of {self.n_rows} rows has weight: expected one to draw from"
+            )
+        if (
+            self.weights is None
+            or own.sum() > _MOST_DRAWN
+            or (own != np.floor(own)).any()
+        ):
             used = np.flatnonzero(own)
             drawn = used[rng.integers(0, len(used), len(used))]
             weights = np.bincount(drawn, minlength=self.n_rows) * own
         else:
-            weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(np.float64)
+            weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(
+                np.float64
+            )
         kept = weights > 0
         return replace(self.part(kept), weights=weights[kept])
 
@@ -530,7 +568,9 @@ def as_dataset(
     if model is None:
         return coded_table(frame_rows(table), CodingOptions(tidy=bool(tidy)))
     columns = column_names(table)
-    states = {x: s for x, s in zip(model.names, model.states, strict=True) if x in columns}
+    states = {
+        x: s for x, s in zip(model.names, model.states, strict=True) if x in columns
+    }
     if not states:
         raise unknown_columns(columns, model.names)
     of_model = {state for own in states.values() for state in own}
@@ -553,7 +593,9 @@ def coded_table(rows: LabelledRows, options: CodingOptions) -> Dataset:
         When columns without declared states are functions of another one.
     """
     table = Dataset(**coded_rows(rows, options))
-    warn_of_columns_without_information(table, by_name(options.states or {}, "states", table.names))
+    warn_of_columns_without_information(
+        table, by_name(options.states or {}, "states", table.names)
+    )
     return table
 
 
@@ -572,7 +614,9 @@ def warn_of_columns_without_information(
     _, declared = split_declared(states)
     columns = [v for v, name in enumerate(table.names) if name not in declared]
     names = [table.names[v] for v in columns]
-    codes = table.codes if len(columns) == table.n_variables else table.codes[:, columns]
+    codes = (
+        table.codes if len(columns) == table.n_variables else table.codes[:, columns]
+    )
     warn_of_determined_columns(codes, names, table.cardinalities[columns])
 
 
@@ -628,7 +672,9 @@ def usable_columns(
             f"argument 'data': nothing to learn from, {dataset.n_rows} rows; expected a column "
             f"with two states{reasons}"
         )
-    return dataset, [own for own in columns if own in {*dataset.names, *dataset.left_out}]
+    return dataset, [
+        own for own in columns if own in {*dataset.names, *dataset.left_out}
+    ]
 
 
 def _table_of(value: Any, name: str) -> Any:
@@ -690,7 +736,9 @@ def aligned_codes(
         codes = dataset.codes[:, j]
         labels = dataset.states[j]
         # The code -1 reads the extra last entry: missing stays missing.
-        aligned[:, i] = np.append(find_states(labels, known), MISSING).astype(np.int16)[codes]
+        aligned[:, i] = np.append(find_states(labels, known), MISSING).astype(np.int16)[
+            codes
+        ]
         is_unseen = (aligned[:, i] < 0) & (codes >= 0)
         if not is_unseen.any():
             continue
@@ -703,7 +751,9 @@ def aligned_codes(
                 f"{did_you_mean(state, known)}{cure}"
             )
         cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
-        unseen_cells[name] = {labels[k]: float(cells[k]) for k in np.unique(codes[is_unseen])}
+        unseen_cells[name] = {
+            labels[k]: float(cells[k]) for k in np.unique(codes[is_unseen])
+        }
     report_unseen(unseen_cells, "missing")
     return aligned
 
@@ -760,7 +810,9 @@ def require_complete(
     """
     if dataset.is_complete:
         return
-    columns = [*range(dataset.n_variables)] if names is None else [*map(dataset.index, names)]
+    columns = (
+        [*range(dataset.n_variables)] if names is None else [*map(dataset.index, names)]
+    )
     missing = np.argwhere(dataset.codes[:, columns] == MISSING)
     if len(missing):
         row, column = missing[0].tolist()
@@ -795,7 +847,9 @@ def require_weight(dataset: Dataset, use: str = "learn from") -> float:
     """
     total = float(dataset.row_weights.sum())
     if not total > 0:
-        weightless = ", all of weight 0: use other weights, or none" if dataset.n_rows else ""
+        weightless = (
+            ", all of weight 0: use other weights, or none" if dataset.n_rows else ""
+        )
         raise DataError(
             f"the table has no rows of positive weight: nothing to {use} "
             f"({dataset.n_rows} rows{weightless})"
@@ -818,8 +872,13 @@ def _checked_codes(
         )
     sizes = np.array([len(own) for own in states], np.int64)
     # Extremes first: a table that is right needs no array of truth values for all its cells.
-    if len(codes) and ((codes.min(axis=0) < MISSING) | (codes.max(axis=0) >= sizes)).any():
-        variable, row = np.argwhere(((codes < MISSING) | (codes >= sizes)).T)[0].tolist()
+    if (
+        len(codes)
+        and ((codes.min(axis=0) < MISSING) | (codes.max(axis=0) >= sizes)).any()
+    ):
+        variable, row = np.argwhere(((codes < MISSING) | (codes >= sizes)).T)[
+            0
+        ].tolist()
         raise DataError(
             f"variable {names[variable]!r}, {row_place(row)}: code {codes[row, variable]}, "
             f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"

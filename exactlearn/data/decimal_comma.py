@@ -56,4 +56,7 @@ def with_decimal_point(rows: LabelledRows, decimal: str) -> LabelledRows:
 
 
 def _pointed(labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(label.replace(",", ".") if has_decimal_comma(label) else label for label in labels)
+    return tuple(
+        label.replace(",", ".") if has_decimal_comma(label) else label
+        for label in labels
+    )

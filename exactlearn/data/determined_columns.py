@@ -89,10 +89,14 @@ def _signatures(codes: Codes, cardinalities: NDArray[np.int64]) -> _Signatures:
         row_of_state[states] = numbers
         rows.append(row_of_state)
     first = np.concatenate([[0], np.cumsum(cardinalities + 1)])
-    return _Signatures(first, np.concatenate(sums), np.concatenate(counts), np.concatenate(rows))
+    return _Signatures(
+        first, np.concatenate(sums), np.concatenate(counts), np.concatenate(rows)
+    )
 
 
-def _determined_by(column: int, codes: Codes, signatures: _Signatures) -> NDArray[np.bool_]:
+def _determined_by(
+    column: int, codes: Codes, signatures: _Signatures
+) -> NDArray[np.bool_]:
     """Return whether each column is a function of one, by the signatures, shape (columns,)."""
     own = signatures.of(column)
     used = np.flatnonzero(signatures.counts[own])
@@ -102,7 +106,9 @@ def _determined_by(column: int, codes: Codes, signatures: _Signatures) -> NDArra
     # The state of each column in a row of each state of this one, and the signatures that follow.
     images = codes[own_rows].astype(np.int64) + 1 + first
     n_columns = codes.shape[1]
-    expected = np.bincount(images.ravel(), np.repeat(own_sums, n_columns), len(signatures.sums))
+    expected = np.bincount(
+        images.ravel(), np.repeat(own_sums, n_columns), len(signatures.sums)
+    )
     differs = (expected != signatures.sums).astype(np.int64)
     is_function: NDArray[np.bool_] = np.add.reduceat(differs, first) == 0
     # Their missing cells must be in the same rows.
@@ -111,7 +117,9 @@ def _determined_by(column: int, codes: Codes, signatures: _Signatures) -> NDArra
     return is_function
 
 
-def _is_beyond_chance(column: int, source: int, signatures: _Signatures, n_pairs: int) -> bool:
+def _is_beyond_chance(
+    column: int, source: int, signatures: _Signatures, n_pairs: int
+) -> bool:
     """Return whether a column is too unlikely to be a function of another one by chance."""
     counts = signatures.counts[signatures.of(column)][1:]
     n_sources = np.count_nonzero(signatures.counts[signatures.of(source)][1:])
@@ -125,7 +133,9 @@ def _is_function(column: Codes, source: Codes, row_of_state: NDArray[np.int64]) 
     return bool((column[row_of_state[source.astype(np.int64) + 1]] == column).all())
 
 
-def determined_columns(codes: Codes, cardinalities: NDArray[np.int64]) -> DeterminedColumns:
+def determined_columns(
+    codes: Codes, cardinalities: NDArray[np.int64]
+) -> DeterminedColumns:
     """Find the columns that are functions of another single column, by more than chance.
 
     Parameters
@@ -148,7 +158,9 @@ def determined_columns(codes: Codes, cardinalities: NDArray[np.int64]) -> Determ
     if n_columns < 2 or not len(codes):
         return DeterminedColumns(copies, functions)
     signatures = _signatures(codes, cardinalities)
-    is_function = np.array([_determined_by(v, codes, signatures) for v in range(n_columns)])
+    is_function = np.array(
+        [_determined_by(v, codes, signatures) for v in range(n_columns)]
+    )
     n_pairs = n_columns * (n_columns - 1)
 
     def holds(column: int, source: int) -> bool:
@@ -167,7 +179,9 @@ def determined_columns(codes: Codes, cardinalities: NDArray[np.int64]) -> Determ
         seen.update(first_of_group[v])
     copies = [group for group in first_of_group.values() if len(group) > 1]
     for v in first_of_group:
-        sources = (u for u in first_of_group if is_function[u, v] and not is_function[v, u])
+        sources = (
+            u for u in first_of_group if is_function[u, v] and not is_function[v, u]
+        )
         source = next((u for u in sources if holds(v, u)), None)
         if source is not None:
             functions.append((v, source))
@@ -187,7 +201,9 @@ def warn_of_determined_columns(
     copies, functions = determined_columns(codes, cardinalities)
     parts: list[str] = []
     if copies:
-        groups = [" = ".join(repr(names[v]) for v in group[:MAX_LISTED]) for group in copies]
+        groups = [
+            " = ".join(repr(names[v]) for v in group[:MAX_LISTED]) for group in copies
+        ]
         parts.append(f"equal, but for names of states: {_listed(groups)}")
     if functions:
         pairs = [f"{names[v]!r} by {names[source]!r}" for v, source in functions]

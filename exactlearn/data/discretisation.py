@@ -34,7 +34,13 @@ from exactlearn.data.codes import (
 )
 from exactlearn.data.decimal_comma import has_decimal_comma
 from exactlearn.data.labels import label_of
-from exactlearn.errors import ColumnWarning, DataError, OptionError, as_written, warn_caller
+from exactlearn.errors import (
+    ColumnWarning,
+    DataError,
+    OptionError,
+    as_written,
+    warn_caller,
+)
 
 Method = Literal["frequency", "width"]
 
@@ -46,7 +52,9 @@ RULE = "frequency:5"
 EMPTY = "all cells are missing"
 """Why a column without any observed cell is left out."""
 
-_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # by pandas, of a column without a name
+_INDEX = re.compile(
+    r"Unnamed: \d+|__index_level_\d+__"
+)  # by pandas, of a column without a name
 
 _MISSING_TEXTS = {
     *("nan", "-nan", "null", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nat"),
@@ -125,11 +133,17 @@ def discretise(
     numbers = as_array(values, np.float64, "values")
     for row in np.flatnonzero(np.isinf(numbers))[:1].tolist():
         raise DataError(f"{row_place(row)}: cannot bin an infinite value")
-    own = np.ones(len(numbers)) if weights is None else checked_weights(weights, len(numbers))
+    own = (
+        np.ones(len(numbers))
+        if weights is None
+        else checked_weights(weights, len(numbers))
+    )
     seen = ~np.isnan(numbers)
     distinct, place = np.unique(numbers[seen], return_inverse=True)
     if len(distinct) < 2:
-        raise DataError(f"cannot bin: {len(distinct)} different values, expected at least 2")
+        raise DataError(
+            f"cannot bin: {len(distinct)} different values, expected at least 2"
+        )
     counts = np.bincount(place, own[seen])
     cut = _equal_frequency if known == "frequency" else _equal_width
     edges = cut(distinct, counts, bins)
@@ -211,7 +225,9 @@ class Unusable(NamedTuple):
     is_whole: bool = False
 
 
-def unusable(rows: LabelledRows, column: Column, is_categorical: bool = False) -> Unusable | None:
+def unusable(
+    rows: LabelledRows, column: Column, is_categorical: bool = False
+) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
     Parameters
@@ -232,16 +248,22 @@ def unusable(rows: LabelledRows, column: Column, is_categorical: bool = False) -
     count = len(column.labels)
     cells = sum(column.counts[:-1])
     if not name:
-        return Unusable(name, "a column without a name, as the index that DataFrame.to_csv writes")
+        return Unusable(
+            name, "a column without a name, as the index that DataFrame.to_csv writes"
+        )
     if count < 2:
-        constant = f"constant, every observed cell is {column.labels[0]!r}" if count else EMPTY
+        constant = (
+            f"constant, every observed cell is {column.labels[0]!r}" if count else EMPTY
+        )
         return Unusable(name, constant)
     if is_categorical or (count <= MANY and not _INDEX.fullmatch(name)):
         return None
     numbers = column.numbers[:-1]
     texts = np.flatnonzero(np.isnan(numbers))
     if not len(texts) and count == cells and (numbers % 1 == 0).all():
-        return Unusable(name, f"all {count} whole numbers are different, as numbers of rows are")
+        return Unusable(
+            name, f"all {count} whole numbers are different, as numbers of rows are"
+        )
     if count <= MANY:
         return None
     if not len(texts):
@@ -287,11 +309,17 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     by_reason: dict[str, list[str]] = {}
     for one in columns:
         by_reason.setdefault(one.why, []).append(repr(one.name))
-    listed = "; ".join(f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items()))
+    listed = "; ".join(
+        f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items())
+    )
     numbers = [one.name for one in columns if one.is_cut]
     whole = {one.name: "*" for one in columns if one.is_whole}
     rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
-    bins = f", or cut numbers into bins ({as_written('discretise', rules)})" if numbers else ""
+    bins = (
+        f", or cut numbers into bins ({as_written('discretise', rules)})"
+        if numbers
+        else ""
+    )
     kept = ""
     if whole:
         kept = f", or keep each number as a state ({as_written('states', whole)})"
@@ -340,9 +368,13 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
     states: dict[str, list[str]] = {}
     for column in columns:
         counts = dict(zip(column.labels, column.counts, strict=False))
-        own = sorted(x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None")
+        own = sorted(
+            x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None"
+        )
         if own:
-            listed.append(f"{column.name!r} ({', '.join(f'{x!r}: {counts[x]}' for x in own)})")
+            listed.append(
+                f"{column.name!r} ({', '.join(f'{x!r}: {counts[x]}' for x in own)})"
+            )
             texts.update(own)
             states[column.name] = [*own, "..."]
     if listed:

@@ -17,7 +17,12 @@ from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import MISSING, Column, LabelledRows, find_equal_states
 from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.discretisation import discretise, interval_names, parse_rule, unusable
+from exactlearn.data.discretisation import (
+    discretise,
+    interval_names,
+    parse_rule,
+    unusable,
+)
 from exactlearn.data.labels import interval, label_of
 from exactlearn.data.unseen import Unseen, report_unseen
 from exactlearn.errors import DataError
@@ -107,15 +112,21 @@ class FrameCoding(TableCoding):
                 for column in columns
                 if _is_cut(rows, column)
             }
-            coding = TableCoding.fit(rows, CodingOptions(states, tidy=tidy), is_part=True)
+            coding = TableCoding.fit(
+                rows, CodingOptions(states, tidy=tidy), is_part=True
+            )
         except DataError as error:
             cure = "make the cells None, or leave columns out"
-            raise DataError(f"{error}; of these an estimator takes tidy=True: {cure}") from None
+            raise DataError(
+                f"{error}; of these an estimator takes tidy=True: {cure}"
+            ) from None
         values = {}
         for j, column in enumerate(columns):
             constant = column.labels if len(column.labels) == 1 else ()
             labels = coding.states.get(column.name, constant)
-            values[column.name] = _values_of_states(frame.iloc[:, j], rows.columns[j], labels)
+            values[column.name] = _values_of_states(
+                frame.iloc[:, j], rows.columns[j], labels
+            )
         return cls(coding.states, coding.left_out, tuple(names), values)
 
     def dataset(
@@ -147,7 +158,9 @@ class FrameCoding(TableCoding):
         report_unseen(self.unseen(rows), unseen)
         return Dataset(**self.transform(rows) | {"weights": weights})
 
-    def filled(self, frame: "pd.DataFrame", codes: NDArray[np.integer]) -> "pd.DataFrame":
+    def filled(
+        self, frame: "pd.DataFrame", codes: NDArray[np.integer]
+    ) -> "pd.DataFrame":
         """Return the frame with the values of codes in its missing cells, in the fitted types.
 
         Observed cells keep their values. A value that is no state stays where the fitted type can
@@ -237,7 +250,10 @@ def _with_observed(
 
 
 def _fitted_values(
-    cells: "pd.Series[Any]", column: Column, values: "pd.Series[Any]", states: Sequence[str]
+    cells: "pd.Series[Any]",
+    column: Column,
+    values: "pd.Series[Any]",
+    states: Sequence[str],
 ) -> list[Any]:
     """Return each label of a column in the fitted type; ``None`` where the type cannot hold it."""
     import pandas as pd  # takes long
@@ -278,14 +294,18 @@ def _holds_number(dtype: Any, number: float) -> bool:
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
     """Return the columns as labels, under these names; a later frame may have other categories."""
     rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
-    return replace(rows, columns=[replace(column, listed=()) for column in rows.columns])
+    return replace(
+        rows, columns=[replace(column, listed=()) for column in rows.columns]
+    )
 
 
 def _is_cut(rows: LabelledRows, column: Column) -> bool:
     """Return whether a column holds numbers that are no states: many, or with fractions."""
     fault = unusable(rows, column)
     fractions = column.numbers[:-1] % 1
-    return fault.is_cut if fault else bool(fractions.max() > 0)  # not where a text is no number
+    return (
+        fault.is_cut if fault else bool(fractions.max() > 0)
+    )  # not where a text is no number
 
 
 def _bins(
@@ -303,7 +323,9 @@ def _bins(
 
 
 def entropy_edges(
-    values: NDArray[np.float64], classes: NDArray[np.integer], weights: NDArray[np.float64]
+    values: NDArray[np.float64],
+    classes: NDArray[np.integer],
+    weights: NDArray[np.float64],
 ) -> tuple[float, ...]:
     """Cut numbers where they tell most about a class; none where they tell too little.
 
@@ -340,6 +362,8 @@ def entropy_edges(
     total = max(weights.sum(), 2.0)
     cost = (np.log2(total - 1) + np.log2(3.0 ** len(np.unique(classes)) - 2)) / total
     tree = DecisionTreeClassifier(criterion="entropy", min_impurity_decrease=cost)
-    found = tree.fit(places[:, None], classes, weights).tree_  # single precision holds places
+    found = tree.fit(
+        places[:, None], classes, weights
+    ).tree_  # single precision holds places
     cuts = np.sort(found.threshold[found.feature >= 0]).astype(np.int64)
     return tuple((distinct[cuts] / 2 + distinct[cuts + 1] / 2).tolist())

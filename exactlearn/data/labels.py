@@ -162,12 +162,16 @@ def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:
     return [group for group in groups if any(map(_CODE.match, group))]
 
 
-def _groups(labels: Sequence[str], key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
+def _groups(
+    labels: Sequence[str], key: Callable[[str], str]
+) -> dict[str, tuple[str, ...]]:
     """Return the sorted labels of each key that several labels have."""
     groups = defaultdict[str, list[str]](list)
     for label in labels:
         groups[key(label)].append(label)
-    return {name: tuple(sorted(group)) for name, group in groups.items() if len(group) > 1}
+    return {
+        name: tuple(sorted(group)) for name, group in groups.items() if len(group) > 1
+    }
 
 
 def unique_places(states: Sequence[str], key: Callable[[str], str]) -> dict[str, int]:
@@ -215,10 +219,13 @@ def warn_of_synonyms(
             f"column {name!r}: {'; '.join(map(_joined_text, groups, groups.values()))}"
             for name, groups in joined.items()
         ]
-        lines.append(f"labels that denote one value are one state: {', '.join(columns)}")
+        lines.append(
+            f"labels that denote one value are one state: {', '.join(columns)}"
+        )
     if codes:
         columns = [
-            f"column {name!r}: {'; '.join(map(_listed, groups))}" for name, groups in codes.items()
+            f"column {name!r}: {'; '.join(map(_listed, groups))}"
+            for name, groups in codes.items()
         ]
         lines.append(
             "labels with leading zeros are codes, other states than their numbers: "

@@ -42,7 +42,12 @@ from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weighted_mean
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    require_complete,
+    require_weight,
+)
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -53,7 +58,12 @@ _STEEPNESS = 3.0
 _FORMS = ("mcar:P", "mcar:K", "mar:P", "mar:P:NAME", "mnar:K", "mnar:K:S")
 """The specifications: a mechanism, and the names of its parts."""
 
-_PARTS = {"P": r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)", "K": r"\d+", "S": r"\d+", "NAME": ".+"}
+_PARTS = {
+    "P": r"(?:\d*\.\d+(?:e-?\d+)?|\d+e-\d+)",
+    "K": r"\d+",
+    "S": r"\d+",
+    "NAME": ".+",
+}
 
 
 def parse_spec(text: str) -> tuple[str, dict[str, str]]:
@@ -84,7 +94,9 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
 
 
 _is_spec = instance_of(
-    (str, MissingnessGraph), "a specification or a graph of missingness", "pass 'mcar:0.1', say"
+    (str, MissingnessGraph),
+    "a specification or a graph of missingness",
+    "pass 'mcar:0.1', say",
 )
 
 Tables = Mapping[str, ArrayLike]
@@ -111,7 +123,9 @@ class SimulatedMissingness(NamedTuple):
 
 
 @checked_arguments(spec=_is_spec)
-def hide(dataset: DatasetLike, spec: str | MissingnessGraph, rng: np.random.Generator) -> Dataset:
+def hide(
+    dataset: DatasetLike, spec: str | MissingnessGraph, rng: np.random.Generator
+) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
     Parameters
@@ -185,13 +199,19 @@ def simulate_missingness(
         if tables is None:
             shapes = zip(graph.variables, _shapes(dataset, graph), strict=True)
             tables = {name: rng.beta(1.0, 1.0, size=shape) for name, shape in shapes}
-        return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng), graph, tables)
+        return SimulatedMissingness(
+            hide_by_graph(dataset, graph, tables, rng), graph, tables
+        )
     if tables is not None:
-        raise OptionError(f"tables: {spec!r} has its own probabilities; give a missingness graph")
+        raise OptionError(
+            f"tables: {spec!r} has its own probabilities; give a missingness graph"
+        )
     mechanism, parts = parse_spec(spec)
     if "K" in parts:
         codes = _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
-        graph = MissingnessGraph({v: (v,) * (mechanism == "mnar") for v in dataset.names})
+        graph = MissingnessGraph(
+            {v: (v,) * (mechanism == "mnar") for v in dataset.names}
+        )
         return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
     driver = None
     table = np.array(float(parts["P"]))
@@ -201,7 +221,9 @@ def simulate_missingness(
     graph = MissingnessGraph({v: causes for v in dataset.names if v != driver})
     tables = dict.fromkeys(graph.variables, table)
     uniform = rng.random(dataset.codes.shape)
-    return SimulatedMissingness(hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables)
+    return SimulatedMissingness(
+        hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables
+    )
 
 
 def hide_by_graph(
@@ -252,7 +274,12 @@ def hide_by_graph(
     shapes = _shapes(dataset, graph)
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
-    needed = {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
+    needed = {
+        u
+        for v, own in zip(columns, parents, strict=True)
+        for u in own
+        if u < n and u != v
+    }
     causes = [names[u] for u in sorted(needed)]
     instead = "hide cells in a complete table"
     require_complete(dataset, "the causes of missing cells need", instead, causes)
@@ -262,7 +289,9 @@ def hide_by_graph(
         column = columns[k]
         table = _checked(tables, graph.variables[k], shapes[k])
         of_row = tuple(
-            values[:, u] if u < n else (codes[:, columns[u - n]] == MISSING).astype(np.int64)
+            values[:, u]
+            if u < n
+            else (codes[:, columns[u - n]] == MISSING).astype(np.int64)
             for u in parents[k]
         )
         drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
@@ -291,7 +320,9 @@ def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.fl
     return table
 
 
-def _driver(dataset: Dataset, share: float, name: str | None) -> tuple[str, NDArray[np.float64]]:
+def _driver(
+    dataset: Dataset, share: float, name: str | None
+) -> tuple[str, NDArray[np.float64]]:
     """Return the variable that MAR depends on, and the probability for each of its states."""
     complete = (dataset.codes != MISSING).all(axis=0)
     if name is None and not complete.any():
@@ -299,7 +330,9 @@ def _driver(dataset: Dataset, share: float, name: str | None) -> tuple[str, NDAr
     name = dataset.names[int(complete.argmax())] if name is None else name
     driver = dataset.index(name)
     if not complete[driver]:
-        raise DataError(f"mar depends on {name!r}, which has missing cells; name a complete one")
+        raise DataError(
+            f"mar depends on {name!r}, which has missing cells; name a complete one"
+        )
     require_weight(dataset, "hide cells in")
     odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
     of_rows = odds[dataset.codes[:, driver]]
@@ -326,13 +359,19 @@ def _with_a_number_hidden(
             )
     codes = dataset.codes.copy()
     count = int(parts["K"])
-    for v, (name, size) in enumerate(zip(dataset.names, dataset.cardinalities, strict=True)):
+    for v, (name, size) in enumerate(
+        zip(dataset.names, dataset.cardinalities, strict=True)
+    ):
         rows = np.flatnonzero(codes[:, v] != MISSING)
         most = count
         if is_mnar:
             room = np.maximum(np.bincount(codes[rows, v], minlength=size) - 1, 0)
             enough = np.flatnonzero(room >= count)
-            drawn = rng.choice(enough) if "S" not in parts and len(enough) else room.argmax()
+            drawn = (
+                rng.choice(enough)
+                if "S" not in parts and len(enough)
+                else room.argmax()
+            )
             state = int(parts.get("S", drawn))
             if state >= size:
                 raise OptionError(

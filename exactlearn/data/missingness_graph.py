@@ -70,8 +70,13 @@ class MissingnessGraph(Displayed, shown="kind variables"):
 
     def __post_init__(self) -> None:
         """Check the graph, and leave out empty lists of indicators: equal graphs compare equal."""
-        for name, causes in (("causes", self.causes), ("indicator_causes", self.indicator_causes)):
-            kept = {v: tuple(own) for v, own in causes.items() if own or name == "causes"}
+        for name, causes in (
+            ("causes", self.causes),
+            ("indicator_causes", self.indicator_causes),
+        ):
+            kept = {
+                v: tuple(own) for v, own in causes.items() if own or name == "causes"
+            }
             object.__setattr__(self, name, kept)
         for name, others in self.indicator_causes.items():
             for other in (name, *others):
@@ -86,7 +91,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                     f"missingness graph: {name!r} has the cause {twice[0]!r} twice; name it once"
                 )
         try:
-            topological_order(self._indicator_parents, [f"missing({name})" for name in self.causes])
+            topological_order(
+                self._indicator_parents, [f"missing({name})" for name in self.causes]
+            )
         except OptionError as error:
             raise OptionError(f"missingness graph: {error}") from None
 
@@ -99,7 +106,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     def _indicator_parents(self) -> list[list[int]]:
         """The indicators that each one depends on, by index."""
         order = self.variables
-        return [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
+        return [
+            [order.index(u) for u in self.indicator_causes.get(v, ())] for v in order
+        ]
 
     @property
     def kind(self) -> MissingnessKind:
@@ -140,7 +149,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
             found = [re.fullmatch(r"missing *\((.+)\)", cause) for cause in own]
-            causes[name] = tuple(x for x, match in zip(own, found, strict=True) if not match)
+            causes[name] = tuple(
+                x for x, match in zip(own, found, strict=True) if not match
+            )
             indicator_causes[name] = tuple(match[1].strip() for match in found if match)
         return cls(causes, indicator_causes)
 
@@ -149,8 +160,12 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """The statement of each variable with missing cells, in the grammar of this module."""
         statements = []
         for name, causes in self.causes.items():
-            indicators = (f"missing({other})" for other in self.indicator_causes.get(name, ()))
-            statements.append(f"{name} <- {', '.join([*causes, *indicators])}".rstrip(" "))
+            indicators = (
+                f"missing({other})" for other in self.indicator_causes.get(name, ())
+            )
+            statements.append(
+                f"{name} <- {', '.join([*causes, *indicators])}".rstrip(" ")
+            )
         return tuple(statements)
 
     def __str__(self) -> str:
@@ -182,7 +197,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
             for variable in (name, *causes):
                 if variable not in names:
                     near = did_you_mean(variable, names)
-                    raise OptionError(f"missingness graph: {variable!r} is no variable{near}")
+                    raise OptionError(
+                        f"missingness graph: {variable!r} is no variable{near}"
+                    )
 
     def check_table(self, dataset: Dataset) -> None:
         """Raise an error if a graph does not fit a table.
@@ -229,7 +246,10 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         places = [*names, *(f"{INDICATOR}{name}" for name in self.causes)]
         others = self.indicator_causes
         return [
-            (*map(places.index, causes), *(places.index(INDICATOR + u) for u in others.get(v, ())))
+            (
+                *map(places.index, causes),
+                *(places.index(INDICATOR + u) for u in others.get(v, ())),
+            )
             for v, causes in self.causes.items()
         ]
 
@@ -248,7 +268,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         missing = dataset.codes[:, columns] == MISSING
         return replace(
             dataset,
-            codes=np.concatenate([dataset.codes, missing.astype(dataset.codes.dtype)], axis=1),
+            codes=np.concatenate(
+                [dataset.codes, missing.astype(dataset.codes.dtype)], axis=1
+            ),
             names=(*dataset.names, *[f"{INDICATOR}{name}" for name in self.causes]),
             states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
         )
@@ -269,7 +291,9 @@ def as_missingness_graph(value: Any, name: str = "missingness") -> MissingnessGr
     if isinstance(value, str):
         return MissingnessGraph.parse(value)
     instead = "read a file with read_missingness(path), or pass its text"
-    raise refusal(name, "a MissingnessGraph or its text, as 'income <- age'", value, instead)
+    raise refusal(
+        name, "a MissingnessGraph or its text, as 'income <- age'", value, instead
+    )
 
 
 IGNORABLE = MissingnessGraph({})

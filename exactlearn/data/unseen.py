@@ -44,7 +44,11 @@ def report_unseen(counts: Counts, unseen: Unseen) -> None:
     >>> print(caught[0].message)
     values that are no states count as missing: column 'colour': 'violet' (3), 'pink' (1)
     """
-    columns = [f"column {name!r}: {_listed(values)}" for name, values in counts.items() if values]
+    columns = [
+        f"column {name!r}: {_listed(values)}"
+        for name, values in counts.items()
+        if values
+    ]
     if not columns:
         return
     listed = "; ".join(columns)
@@ -58,5 +62,9 @@ def report_unseen(counts: Counts, unseen: Unseen) -> None:
 def _listed(values: Mapping[str, float]) -> str:
     """Return values with how many cells have them, the first twelve of more."""
     listed = [f"{label!r} ({cells:g})" for label, cells in values.items()]
-    more = f" and {len(listed) - MAX_LISTED} more values" if len(listed) > MAX_LISTED else ""
+    more = (
+        f" and {len(listed) - MAX_LISTED} more values"
+        if len(listed) > MAX_LISTED
+        else ""
+    )
     return ", ".join(listed[:MAX_LISTED]) + more

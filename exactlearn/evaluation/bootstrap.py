@@ -54,7 +54,9 @@ KINDS = ("directed", "undirected")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished threshold"):
+class ArcStrengths(
+    ByValue, shown="variables=names replicates wanted unfinished threshold"
+):
     """Shares of bootstrap samples whose networks have each arc.
 
     Parameters
@@ -103,7 +105,9 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
     failures: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Sequence[str], graphs: Sequence[PartiallyDirectedGraph]) -> "ArcStrengths":
+    def of(
+        cls, names: Sequence[str], graphs: Sequence[PartiallyDirectedGraph]
+    ) -> "ArcStrengths":
         """Count the arcs of classes, given as CPDAGs, perhaps with more arcs directed.
 
         Examples
@@ -116,11 +120,15 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         """
         counts = np.zeros((2, len(names), len(names)))
         for graph in graphs:
-            for own, arcs in zip(counts, (graph.directed, graph.undirected), strict=True):
+            for own, arcs in zip(
+                counts, (graph.directed, graph.undirected), strict=True
+            ):
                 for arc in arcs:
                     own[arc] += 1
         compelled, one_way = counts / max(1, len(graphs))
-        return cls(tuple(names), compelled, one_way + one_way.T, len(graphs), len(graphs))
+        return cls(
+            tuple(names), compelled, one_way + one_way.T, len(graphs), len(graphs)
+        )
 
     @property
     def strengths(self) -> NDArray[np.float64]:
@@ -167,7 +175,9 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
         least = self.threshold if threshold is None else threshold
         arcs = np.argwhere((self.edges > least) & (self.strengths > 0)).tolist()
         parents: list[set[int]] = [set() for _ in self.names]
-        reached = np.eye(len(self.names), dtype=bool)  # from the row's by arcs to the column's
+        reached = np.eye(
+            len(self.names), dtype=bool
+        )  # from the row's by arcs to the column's
         for a, b in sorted(arcs, key=lambda arc: -self.strengths[*arc]):
             if not reached[b, a]:
                 parents[b].add(a)
@@ -176,7 +186,10 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one record for each row of :meth:`to_frame`."""
-        return [{str(k): x for k, x in row.items()} for row in self.to_frame().to_dict("records")]
+        return [
+            {str(k): x for k, x in row.items()}
+            for row in self.to_frame().to_dict("records")
+        ]
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a table with one row for each arc that any sample has, the strongest edges first.
@@ -201,7 +214,11 @@ class ArcStrengths(ByValue, shown="variables=names replicates wanted unfinished 
             "reversible": self.reversible[arcs],
             "significant": edge > self.threshold,
         }
-        return pd.DataFrame(columns).iloc[np.lexsort((-strength, -edge))].reset_index(drop=True)
+        return (
+            pd.DataFrame(columns)
+            .iloc[np.lexsort((-strength, -edge))]
+            .reset_index(drop=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a JSON record says beside the arcs."""
@@ -286,12 +303,19 @@ def bootstrap(
         dataset = merge_rows([dataset])
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
     if options.get("ess") == "auto":  # a sample repeats rows of folds
-        raise OptionError("ess 'auto': give the number that el.choose_ess chooses for the table")
-    chosen = learner if callable(learner) else named_learner(as_text(learner, "learner"))
+        raise OptionError(
+            "ess 'auto': give the number that el.choose_ess chooses for the table"
+        )
+    chosen = (
+        learner if callable(learner) else named_learner(as_text(learner, "learner"))
+    )
     chosen = partial(chosen, **options)
     settings = f"{described(chosen)} {dataset.digest} seed {seed}"
     works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
-    runs = [PlannedRun(f"bootstrap sample {k}", work, settings) for k, work in enumerate(works)]
+    runs = [
+        PlannedRun(f"bootstrap sample {k}", work, settings)
+        for k, work in enumerate(works)
+    ]
     path = Path(folder, RECORD) if folder else None
     control = SearchControl.within(time_limit)
     study = Study(runs, path, jobs, cluster, on_begin, control)
@@ -326,7 +350,10 @@ def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
                 "has the parents of each variable; give it more time, or another learner"
             )
         found = oriented_class(parents, getattr(found, "directions", ()))
-    return {kind: sorted((names[a], names[b]) for a, b in getattr(found, kind)) for kind in KINDS}
+    return {
+        kind: sorted((names[a], names[b]) for a, b in getattr(found, kind))
+        for kind in KINDS
+    }
 
 
 def _class(found: Found, names: Sequence[str]) -> PartiallyDirectedGraph:

@@ -62,7 +62,9 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
     return learn(usable, time_limit=SearchControl.within().remaining, **options)
 
 
-def _with_parameters(dataset: Dataset, parents: Sequence[Sequence[int]]) -> BayesianNetwork:
+def _with_parameters(
+    dataset: Dataset, parents: Sequence[Sequence[int]]
+) -> BayesianNetwork:
     left = SearchControl.within().remaining
     return fitted_network(dataset, parents, smoothing=SMOOTHING, time_limit=left)[0]
 
@@ -116,7 +118,9 @@ def named_learner(name: str) -> Learner:
 def described(learner: Learner) -> str:
     """Return the name of a function, with the arguments that a partial one has."""
     if isinstance(learner, partial):
-        more = pformat(learner.keywords, width=1, compact=True)  # sorts dictionaries and sets
+        more = pformat(
+            learner.keywords, width=1, compact=True
+        )  # sorts dictionaries and sets
         return f"{described(learner.func)} {learner.args!r} {more}"
     return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
 
@@ -165,18 +169,25 @@ class CrossValidation(ByValue, shown="learners folds best"):
     @property
     def measures(self) -> tuple[str, ...]:
         """What there is of `MEASURES`."""
-        return tuple(measure for measure in MEASURES if measure in self.found[self.learners[0]])
+        return tuple(
+            measure for measure in MEASURES if measure in self.found[self.learners[0]]
+        )
 
     @property
     def best(self) -> str:
         """The learner of the highest mean log-likelihood per row, the first of equal ones."""
-        return max(self.learners, key=lambda name: np.nan_to_num(self.mean(name).value, nan=-inf))
+        return max(
+            self.learners,
+            key=lambda name: np.nan_to_num(self.mean(name).value, nan=-inf),
+        )
 
     def mean(self, learner: str, measure: str = "log_likelihood") -> Mean:
         """Return the mean over the folds with its standard error; -inf if of any fold."""
         return Mean.of(self._of(learner, measure))
 
-    def difference(self, first: str, second: str, measure: str = "log_likelihood") -> Mean:
+    def difference(
+        self, first: str, second: str, measure: str = "log_likelihood"
+    ) -> Mean:
         """Return the mean of the folds' differences with its standard error."""
         own = self._of(first, measure)
         other = self._of(second, measure)
@@ -194,11 +205,17 @@ class CrossValidation(ByValue, shown="learners folds best"):
             for measure in self.measures:
                 for key, mean in (
                     (measure, self.mean(name, measure)),
-                    (f"{measure}_difference", self.difference(name, self.best, measure)),
+                    (
+                        f"{measure}_difference",
+                        self.difference(name, self.best, measure),
+                    ),
                 ):
                     row |= {key: mean.value, f"{key}_error": mean.error}
             seconds = self._of(name, "seconds")
-            row |= {"seconds": Mean.of(seconds).value, "folds": sum(map(isfinite, seconds))}
+            row |= {
+                "seconds": Mean.of(seconds).value,
+                "folds": sum(map(isfinite, seconds)),
+            }
             rows.append(row | {"failures": "; ".join(self.failures.get(name, ()))})
         return rows
 
@@ -269,10 +286,14 @@ def cross_validate(
     ('exact', True)
     """
     if not isinstance(learners, Mapping):
-        learners = {name: named_learner(name) for name in as_names(learners, "learners")}
+        learners = {
+            name: named_learner(name) for name in as_names(learners, "learners")
+        }
     named = dict(learners)
     if not named:
-        raise OptionError("no learner: give the names of some, as in learners=['exact', 'bic']")
+        raise OptionError(
+            "no learner: give the names of some, as in learners=['exact', 'bic']"
+        )
     if class_ is not None:
         dataset.index(class_)
     folds = divided(dataset.row_weights, folds, seed).n
@@ -295,14 +316,21 @@ def cross_validate(
     failures: dict[str, tuple[str, ...]] = {}
     for name in named:
         done = [study.known(runs[name, k]) or {} for k in range(folds)]
-        found[name] = {key: tuple(_number(fold, key) for fold in done) for key in measures}
+        found[name] = {
+            key: tuple(_number(fold, key) for fold in done) for key in measures
+        }
         if errors := dict.fromkeys(fold["error"] for fold in done if "error" in fold):
             failures[name] = tuple(errors)
     return CrossValidation(tuple(named), folds, found, failures)
 
 
 def _run(
-    dataset: Dataset, learner: Learner, folds: int, fold: int, seed: int, class_: str | None
+    dataset: Dataset,
+    learner: Learner,
+    folds: int,
+    fold: int,
+    seed: int,
+    class_: str | None,
 ) -> Found:
     """Learn from all folds but one, and judge by that one."""
     parts = divided(dataset.row_weights, folds, seed)
@@ -330,5 +358,9 @@ def _run(
 
 def _number(found: Found, measure: str) -> float:
     """Return a number of a record, in which ``None`` stands for infinities."""
-    value = np.nan if "error" in found or found.get("unfinished") else found.get(measure, np.nan)
+    value = (
+        np.nan
+        if "error" in found or found.get("unfinished")
+        else found.get(measure, np.nan)
+    )
     return -inf if value is None else value

@@ -86,7 +86,9 @@ class JudgedCells:
             given = probabilities[known]
             # A true state that the incomplete table does not know has no probability at all.
             beyond = max(0, int(states.max(initial=0)) + 1 - given.shape[1])
-            of_true = np.pad(given, ((0, 0), (0, beyond)))[np.arange(len(states)), states]
+            of_true = np.pad(given, ((0, 0), (0, beyond)))[
+                np.arange(len(states)), states
+            ]
             losses = -np.log(np.maximum(of_true, LEAST_PROBABILITY))
         rows = cells[known, 0]
         return cls(
@@ -134,7 +136,9 @@ class Mean:
         if not len(known):
             return cls(nan, nan)
         with np.errstate(invalid="ignore"):
-            error = float(known.std(ddof=1)) / sqrt(len(known)) if len(known) > 1 else nan
+            error = (
+                float(known.std(ddof=1)) / sqrt(len(known)) if len(known) > 1 else nan
+            )
         return cls(float(known.mean()), error)
 
 
@@ -198,9 +202,13 @@ class ClusteredTest:
         """
         if not cells:
             return cls(nan, nan)
-        _, first, unit = np.unique(np.concatenate(units), return_index=True, return_inverse=True)
+        _, first, unit = np.unique(
+            np.concatenate(units), return_index=True, return_inverse=True
+        )
         sums = np.bincount(unit, np.concatenate(differences)).astype(np.float64)
-        multiplicity = np.ones(len(sums)) if weights is None else np.concatenate(weights)[first]
+        multiplicity = (
+            np.ones(len(sums)) if weights is None else np.concatenate(weights)[first]
+        )
         if (multiplicity % 1 != 0).any():
             sums = sums * multiplicity
             multiplicity = np.ones(len(sums))
@@ -240,7 +248,9 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
     states = []
     for name, known in zip(incomplete.names, incomplete.states, strict=True):
         if name not in own:
-            raise DataError(f"the true table has no column {name!r}; expected the same columns")
+            raise DataError(
+                f"the true table has no column {name!r}; expected the same columns"
+            )
         is_new = find_states(own[name], known) == MISSING
         states.append((*known, *compress(own[name], is_new)))
     true = aligned_codes(truth, incomplete.names, states)
@@ -349,11 +359,18 @@ def divergence(reference: Model, model: Model, *, seed: int = 0) -> Divergence:
 
 def _estimated(reference: Model, model: Model, rng: np.random.Generator) -> Divergence:
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
-    p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
+    p, q = (
+        normalised(m) if isinstance(m, BayesianNetwork) else m
+        for m in (reference, model)
+    )
     rows = draw_rows(p, SAMPLES, rng)
     theirs = q.log_likelihood_rows(rows)
-    if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
+    if np.isneginf(
+        theirs
+    ).any():  # a proof, not an estimate: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))
     mean = Mean.of(p.log_likelihood_rows(rows) - theirs)
-    low, value, high = (max(0.0, mean.value + k * mean.error) for k in (-QUANTILE, 0.0, QUANTILE))
+    low, value, high = (
+        max(0.0, mean.value + k * mean.error) for k in (-QUANTILE, 0.0, QUANTILE)
+    )
     return Divergence(value, "sampled", (low, high))

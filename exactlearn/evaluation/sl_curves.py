@@ -68,10 +68,15 @@ def networks(
 ) -> Iterator[tuple[BayesianNetwork, float]]:
     """Yield networks of at most three parents; with missing cells, by structural EM."""
     for size_weight in weights:
-        yield learned_network(dataset, seed, score=PenalisedLikelihood(size_weight)), size_weight
+        yield (
+            learned_network(dataset, seed, score=PenalisedLikelihood(size_weight)),
+            size_weight,
+        )
 
 
-def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
+def naive_bayes(
+    dataset: Dataset, weights: Sequence[float], seed: int
+) -> Iterator[Weighted]:
     """Yield naive Bayes models, whatever the weights are."""
     for model in naive_bayes_models(dataset, seed=seed):
         yield model, None
@@ -79,7 +84,9 @@ def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterat
             return
 
 
-def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
+def decision_graphs(
+    dataset: Dataset, weights: Sequence[float], seed: int
+) -> Iterator[Weighted]:
     """Yield decision graphs by direct search; of missing cells by structural EM."""
     method: Literal["direct", "em"] = "direct" if dataset.is_complete else "em"
     found = learn_pdg(dataset, method=method, size_weights=weights, seed=seed).models
@@ -87,14 +94,18 @@ def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> It
         yield model.graph, model.size_weight
 
 
-def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[Weighted]:
+def hybrid_graphs(
+    dataset: Dataset, weights: Sequence[float], seed: int
+) -> Iterator[Weighted]:
     """Yield the decision graphs of networks, each merged with the weight it was learned with."""
     for network, size_weight in networks(dataset, weights, seed):
         merged = learn_hybrid(network, dataset, size_weights=[size_weight], seed=seed)
         yield merged.models[0].graph, size_weight
 
 
-LANGUAGES: Mapping[str, Callable[[Dataset, Sequence[float], int], Iterator[Weighted]]] = {
+LANGUAGES: Mapping[
+    str, Callable[[Dataset, Sequence[float], int], Iterator[Weighted]]
+] = {
     "bn": networks,
     "nb": naive_bayes,
     "pdg": decision_graphs,
@@ -134,7 +145,9 @@ def random_queries(dataset: Dataset, n_queries: int, seed: int = 0) -> Queries:
         )
     rng = np.random.default_rng(seed)
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
-    keys = np.where(observed[rows], rng.random((n_queries, dataset.n_variables)), np.inf)
+    keys = np.where(
+        observed[rows], rng.random((n_queries, dataset.n_variables)), np.inf
+    )
     rank = keys.argsort(axis=1).argsort(axis=1)
     drawn = dataset.part(rows)
     given, all_of = (
@@ -291,7 +304,9 @@ def _points(
             raise
 
 
-def _point(model: Model, train: Dataset, test: Dataset, queries: Queries | None) -> dict[str, Any]:
+def _point(
+    model: Model, train: Dataset, test: Dataset, queries: Queries | None
+) -> dict[str, Any]:
     """Return sizes, log-likelihoods per row, criteria and answers of a model; and the model."""
     size = effective_size(model)
     parameters = model.representational_size

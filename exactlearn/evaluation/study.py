@@ -115,8 +115,12 @@ class Study:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             found = read_json(self.path) if self.path.exists() else {}
-            if not isinstance(found, dict) or not all(isinstance(x, dict) for x in found.values()):
-                raise FormatError(f"{self.path}: no record of repetitions; name another folder")
+            if not isinstance(found, dict) or not all(
+                isinstance(x, dict) for x in found.values()
+            ):
+                raise FormatError(
+                    f"{self.path}: no record of repetitions; name another folder"
+                )
             for title, run in found.items():
                 if run.pop("checksum", None) != _checksum(run):
                     raise FormatError(
@@ -136,7 +140,9 @@ class Study:
             return
         with self.control.running():
             for planned, found in counted("run", self._finished(waiting), len(waiting)):
-                self.done[planned.title] = strict(found) | {"learning": planned.learning}
+                self.done[planned.title] = strict(found) | {
+                    "learning": planned.learning
+                }
                 if self.path is not None:
                     kept = {
                         title: {**run, "checksum": _checksum(run)}
@@ -148,7 +154,11 @@ class Study:
     def known(self, planned: PlannedRun) -> Found | None:
         """Return what a run gave, if it was done with the same settings."""
         found = self.done.get(planned.title)
-        return found if found is not None and found.get("learning") == planned.learning else None
+        return (
+            found
+            if found is not None and found.get("learning") == planned.learning
+            else None
+        )
 
     def is_done(self, planned: PlannedRun) -> bool:
         """Return whether a run has neither failed nor been cut short."""
@@ -166,14 +176,19 @@ class Study:
             if "error" in (found := self.known(planned) or {}):
                 yield planned, found["error"]
 
-    def _finished(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
+    def _finished(
+        self, waiting: Sequence[PlannedRun]
+    ) -> Iterator[tuple[PlannedRun, Found]]:
         """Do runs here, in processes or on a cluster; yield each with what it gave."""
         if self.cluster is None and self.jobs == 1:
             for k, planned in enumerate(waiting):
                 if self.control.is_over:
                     return
                 self.on_begin(planned.title)
-                yield planned, _result(planned.work, self.control.left / (len(waiting) - k))
+                yield (
+                    planned,
+                    _result(planned.work, self.control.left / (len(waiting) - k)),
+                )
             return
         with executors.running(self.cluster) as client:
             places = self.jobs if client is None else sum(client.nthreads().values())
@@ -254,7 +269,10 @@ Pair = tuple[Dataset, Dataset | None]
 Complete = Callable[[Dataset, int], "Imputed"]
 """Completes a table, with a seed; for several processes it must pickle."""
 
-METRICS: Mapping[str, tuple[str, int]] = {"accuracy": ("right", 1), "log_loss": ("losses", -1)}
+METRICS: Mapping[str, tuple[str, int]] = {
+    "accuracy": ("right", 1),
+    "log_loss": ("losses", -1),
+}
 """The key of a run that has it row by row, and whether more of it is better."""
 
 
@@ -305,7 +323,9 @@ class ImputationStudy:
 
     def runs(self) -> list[PlannedRun]:
         """Return the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
-        pairs = [(condition, seed) for seed in self.seeds for condition in self.conditions]
+        pairs = [
+            (condition, seed) for seed in self.seeds for condition in self.conditions
+        ]
         return [run for pair in pairs for run in self._repetition(*pair).values()]
 
     def _repetition(self, condition: Condition, seed: int) -> dict[str, PlannedRun]:
@@ -330,14 +350,20 @@ class ImputationStudy:
         for seed in self.seeds:
             planned = self._repetition(condition, seed)
             runs = {method: study.known(run) or {} for method, run in planned.items()}
-            done = [run for method, run in runs.items() if study.is_done(planned[method])]
+            done = [
+                run for method, run in runs.items() if study.is_done(planned[method])
+            ]
             if done and all(run in done or "error" in run for run in runs.values()):
                 failed = {"status": "failed", "cells": done[0]["cells"]}
-                found.append({m: run if run in done else failed for m, run in runs.items()})
+                found.append(
+                    {m: run if run in done else failed for m, run in runs.items()}
+                )
         return found
 
 
-def completed(condition: Condition, complete: Complete, method: str, seed: int) -> Found:
+def completed(
+    condition: Condition, complete: Complete, method: str, seed: int
+) -> Found:
     """Complete a table by a method, and compare the completion with the truth.
 
     Returns
@@ -373,7 +399,9 @@ def completed(condition: Condition, complete: Complete, method: str, seed: int) 
         "log_loss": cells.log_loss,
         "cells": int(n_cells) if n_cells.is_integer() else n_cells,
         "right": rows(cells.right).tolist(),
-        "losses": None if cells.losses is None else rows(cells.losses).round(6).tolist(),
+        "losses": None
+        if cells.losses is None
+        else rows(cells.losses).round(6).tolist(),
         "units": units,
         "weights": incomplete.row_weights.tolist(),
     }
@@ -430,7 +458,15 @@ def method_rows(
             "limited": sum(found["status"] == "feasible" for found in own),
             "reference": reference,
         }
-        for key in ("accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds"):
+        for key in (
+            "accuracy",
+            "log_loss",
+            "score",
+            "bound",
+            "gap",
+            "seconds",
+            "cpu_seconds",
+        ):
             mean = Mean.of(found.get(key) for found in own)
             row |= {key: mean.value, f"{key}_error": mean.error}
         for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):

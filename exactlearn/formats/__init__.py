@@ -76,5 +76,7 @@ def writer_of(
     if write is None:
         known = ", ".join(suffix for suffix, own in formats.items() if own.write)
         found = suffix_of(path)
-        raise OptionError(f"{path}: expected {expected}, ending in {known}, found '{found}'")
+        raise OptionError(
+            f"{path}: expected {expected}, ending in {known}, found '{found}'"
+        )
     return write

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import ROW_TOLERANCE, BayesianNetwork, row_fault
 from exactlearn.data.codes import repeated
-from exactlearn.errors import DataError, FormatError, OptionError, as_written, did_you_mean
+from exactlearn.errors import (
+    DataError,
+    FormatError,
+    OptionError,
+    as_written,
+    did_you_mean,
+)
 from exactlearn.formats._interchange import STATES_KEY, VARIABLE_KEY
 
 ROUNDED = 1e-3
@@ -57,7 +63,11 @@ class Declarations:
         self.faults: dict[str, Fault] = {}
 
     def add(
-        self, name: str, states: Sequence[str], properties: Mapping[str, str], fault: Fault
+        self,
+        name: str,
+        states: Sequence[str],
+        properties: Mapping[str, str],
+        fault: Fault,
     ) -> None:
         """Add a variable."""
         _require_new(name, self.states, fault)
@@ -66,7 +76,11 @@ class Declarations:
         self.faults.setdefault(name, fault)
 
     def add_table(
-        self, name: str, parents: Sequence[str], numbers: Sequence[str] | Floats, fault: Fault
+        self,
+        name: str,
+        parents: Sequence[str],
+        numbers: Sequence[str] | Floats,
+        fault: Fault,
     ) -> None:
         """Add the probabilities of a variable."""
         _require_new(name, self.parents, fault)
@@ -84,19 +98,28 @@ class Declarations:
             or arcs form a cycle.
         """
         if not self.states:
-            raise FormatError(f"{self.source}: expected at least one variable, found none")
+            raise FormatError(
+                f"{self.source}: expected at least one variable, found none"
+            )
         for name in self.parents:
             self._check_family(name)
         index = {name: v for v, name in enumerate(self.states)}
-        parents = [tuple(index[parent] for parent in self.parents.get(name, ())) for name in index]
+        parents = [
+            tuple(index[parent] for parent in self.parents.get(name, ()))
+            for name in index
+        ]
         names = [self._true_names(name, VARIABLE_KEY, [name])[0] for name in index]
-        states = [self._true_names(name, STATES_KEY, self.states[name]) for name in index]
+        states = [
+            self._true_names(name, STATES_KEY, self.states[name]) for name in index
+        ]
         tables = [self._table(name) for name in index]
         for v, name in enumerate(index):
             if message := row_fault(v, names, states, parents[v], tables[v]):
                 raise self.faults[name](f"{message}: {self._cure(tables[v])}")
         try:
-            return BayesianNetwork(tuple(names), tuple(states), tuple(parents), tuple(tables))
+            return BayesianNetwork(
+                tuple(names), tuple(states), tuple(parents), tuple(tables)
+            )
         except (DataError, OptionError) as error:
             raise FormatError(f"{self.source}: {error}") from error
 
@@ -154,7 +177,10 @@ class Declarations:
         if text is None:
             return tuple(words)
         try:
-            names = [unquote(part, errors="surrogatepass") for part in text.strip().split("|")]
+            names = [
+                unquote(part, errors="surrogatepass")
+                for part in text.strip().split("|")
+            ]
         except UnicodeDecodeError:
             names = []
         if len(names) != len(words) or repeated(names):
@@ -184,7 +210,9 @@ def probabilities(table: Floats, *, normalise: bool) -> Floats:
         table = np.where((table < 0) & (table >= -ROW_TOLERANCE * scale), 0.0, table)
     sums = _sums(table)
     off = abs(sums - 1)
-    is_divided = _have_scale(sums) if normalise else (off > ROW_TOLERANCE) & (off <= ROUNDED)
+    is_divided = (
+        _have_scale(sums) if normalise else (off > ROW_TOLERANCE) & (off <= ROUNDED)
+    )
     result = table.copy()
     np.divide(table, sums, out=result, where=is_divided)
     return result

@@ -53,9 +53,13 @@ class Grammar:
 
     def __init__(self, marks: str, comment: str = "") -> None:
         word = rf'(?:[^\s{re.escape(marks)},|"/{comment}]|/(?![/*]))+'
-        comments = r"//[^\n]*|/\*[\s\S]*?\*/" + (rf"|{comment}[^\n]*" if comment else "")
+        comments = r"//[^\n]*|/\*[\s\S]*?\*/" + (
+            rf"|{comment}[^\n]*" if comment else ""
+        )
         self.token = re.compile(rf"(?:[\s,|]|{comments})*+({_STRING}|{word}|[\s\S]|\Z)")
-        self.closed = re.compile(rf'(?:[^"/{comment}]++|{_STRING}|{comments}|/(?![/*]))*+')
+        self.closed = re.compile(
+            rf'(?:[^"/{comment}]++|{_STRING}|{comments}|/(?![/*]))*+'
+        )
         self.plain = re.compile(word)
         self.comments = re.compile(comments)
         self.marks = frozenset(["", *marks, '"', "/"])
@@ -105,7 +109,10 @@ class Tokens:
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
         """Where each token begins and ends in the text."""
-        return [match.span(1) for match in self.grammar.token.finditer(self.text, 0, self._end)]
+        return [
+            match.span(1)
+            for match in self.grammar.token.finditer(self.text, 0, self._end)
+        ]
 
     def take(self, *words: str) -> None:
         """Go past tokens that must be these words, in whatever case."""
@@ -127,7 +134,9 @@ class Tokens:
         try:
             self.at = self.words.index(end, start) + 1
         except ValueError:
-            raise self.error(f"expected {end!r} somewhere from here on: add it", start) from None
+            raise self.error(
+                f"expected {end!r} somewhere from here on: add it", start
+            ) from None
         return self.words[start : self.at - 1]
 
     def listed(self, start: int, fit: Callable[[list[str]], bool]) -> list[str]:
@@ -231,7 +240,9 @@ class Words:
             states = self.of_states(names)
             pairs = (VARIABLE_KEY, [word], [name]), (STATES_KEY, states, list(names))
             changed = {
-                key: "|".join(quote(name, safe="", errors="surrogatepass") for name in true)
+                key: "|".join(
+                    quote(name, safe="", errors="surrogatepass") for name in true
+                )
                 for key, own, true in pairs
                 if own != true
             }

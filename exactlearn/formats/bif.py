@@ -69,7 +69,9 @@ _WORD = re.compile(
 
 
 @checked_arguments()
-def read_bif(path: str | os.PathLike[str], *, normalise: bool = False) -> BayesianNetwork:
+def read_bif(
+    path: str | os.PathLike[str], *, normalise: bool = False
+) -> BayesianNetwork:
     """Read a network from a BIF file.
 
     Parameters
@@ -99,10 +101,14 @@ def read_bif(path: str | os.PathLike[str], *, normalise: bool = False) -> Bayesi
     >>> el.read_network("asia")
     BayesianNetwork(variables=8, arcs=8, parameters=18)
     """
-    return parse_bif(read_text(locate(path, ".bif")), os.fspath(path), normalise=normalise)
+    return parse_bif(
+        read_text(locate(path, ".bif")), os.fspath(path), normalise=normalise
+    )
 
 
-def parse_bif(text: str, source: str = "BIF text", *, normalise: bool = False) -> BayesianNetwork:
+def parse_bif(
+    text: str, source: str = "BIF text", *, normalise: bool = False
+) -> BayesianNetwork:
     """Read a network from BIF text; errors name ``source``. See :func:`read_bif`.
 
     Examples
@@ -183,7 +189,9 @@ def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
     while tokens.next != ")":
         tokens.take_name("a variable's name or ')'")
     tokens.take(")")
-    family = tokens.listed(start, lambda names: all(name in declared.states for name in names))
+    family = tokens.listed(
+        start, lambda names: all(name in declared.states for name in names)
+    )
     for k, name in enumerate(family):
         if name not in declared.states:
             hint = did_you_mean(name, declared.states)
@@ -231,7 +239,9 @@ class _Table:
             if word == "(":
                 where = self._row()
                 self._give(where, self._numbers(self.table.shape[-1]))
-            elif word == "table":  # the parents count fastest, the variable's own states slowest
+            elif (
+                word == "table"
+            ):  # the parents count fastest, the variable's own states slowest
                 own_first = np.moveaxis(self.table, -1, 0).shape
                 numbers = np.reshape(self._numbers(self.table.size), own_first)
                 self._give((), np.moveaxis(numbers, 0, -1))
@@ -245,7 +255,9 @@ class _Table:
         if default is not None:
             self.table[~self.is_given] = default
         elif not self.is_given.all():
-            first = zip(self.states, np.argwhere(~self.is_given)[0].tolist(), strict=False)
+            first = zip(
+                self.states, np.argwhere(~self.is_given)[0].tolist(), strict=False
+            )
             raise tokens.error(
                 f"the probabilities of {self.names[-1]!r} lack {np.sum(~self.is_given)} of "
                 f"{self.is_given.size} rows, first ({', '.join(own[k] for own, k in first)}): add "
@@ -255,7 +267,9 @@ class _Table:
 
     def _give(self, where: tuple[int, ...], numbers: NDArray[np.float64]) -> None:
         if np.any(self.is_given[where]):
-            message = "rows are given twice: leave either this one or what stands before it"
+            message = (
+                "rows are given twice: leave either this one or what stands before it"
+            )
             raise self.tokens.error(message, self.tokens.at - 1)
         self.table[where] = numbers
         self.is_given[where] = True
@@ -277,13 +291,17 @@ class _Table:
                     f"parent {self.names[k]!r} has no state {state!r}{did_you_mean(state, states)}",
                     start + k,
                 )
-        return tuple(own.index(state) for state, own in zip(row, self.states, strict=False))
+        return tuple(
+            own.index(state) for state, own in zip(row, self.states, strict=False)
+        )
 
     def _fits(self, row: Sequence[str]) -> bool:
         """Return whether a row has one state of each parent."""
         if len(row) != len(self.names) - 1:
             return False
-        return all(state in states for state, states in zip(row, self.states, strict=False))
+        return all(
+            state in states for state, states in zip(row, self.states, strict=False)
+        )
 
     def _numbers(self, count: int) -> NDArray[np.float64]:
         """Read this many probabilities and the semicolon."""
@@ -332,7 +350,9 @@ def format_bif(network: BayesianNetwork) -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
     written = WORDS.of(network)
     variables = "".join(map(_variable, written))
-    statements = "".join(_statement(network, i, written) for i in range(network.n_variables))
+    statements = "".join(
+        _statement(network, i, written) for i in range(network.n_variables)
+    )
     return f"network unknown {{\n}}\n{variables}{statements}"
 
 

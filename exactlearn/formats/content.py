@@ -54,7 +54,9 @@ class Kind(NamedTuple):
     suffixes: tuple[str, ...] = ()
 
 
-_NETWORK_TAKERS = "'exactlearn query', 'compile', 'fit', 'simulate' and 'convert', and read_network"
+_NETWORK_TAKERS = (
+    "'exactlearn query', 'compile', 'fit', 'simulate' and 'convert', and read_network"
+)
 _MODEL_TAKERS = "'exactlearn query', 'evaluate' and 'convert', and read_model"
 _DOWNLOAD = "fetch the file itself, not the page that shows it"
 _SAVE = "open it in a program that reads it, and save it as .net, .bif or .xmlbif"
@@ -84,13 +86,31 @@ KINDS = (
         (".net",),
     ),
     Kind("a network in XDSL, the format of GeNIe", rf"{_XML}<smile\b", _SAVE),
-    Kind("a network in ProbModelXML, the format of OpenMarkov", rf"{_XML}<ProbModelXML\b", _SAVE),
+    Kind(
+        "a network in ProbModelXML, the format of OpenMarkov",
+        rf"{_XML}<ProbModelXML\b",
+        _SAVE,
+    ),
     Kind("a network in XBN, the format of MSBNx", rf"{_XML}<AnalysisNotebook\b", _SAVE),
-    Kind("a network in DNE, the format of Netica", rf"{_COMMENTS}bnet\s+\w+\s*\{{", _SAVE),
-    Kind("a network in DSC, the format of MSBN", rf"{_COMMENTS}belief\s+network\b", _SAVE),
-    Kind("a network in DSL, a former format of GeNIe", rf"{_COMMENTS}net\s+\w+\s*\{{", _SAVE),
-    Kind("an object-oriented network of HUGIN", rf"{_COMMENTS}class\s+\w+\s*\{{", _SAVE),
-    Kind("a network in UAI, a format without names", r"\s*(?:BAYES|MARKOV)\s+\d+\s", _SAVE),
+    Kind(
+        "a network in DNE, the format of Netica", rf"{_COMMENTS}bnet\s+\w+\s*\{{", _SAVE
+    ),
+    Kind(
+        "a network in DSC, the format of MSBN", rf"{_COMMENTS}belief\s+network\b", _SAVE
+    ),
+    Kind(
+        "a network in DSL, a former format of GeNIe",
+        rf"{_COMMENTS}net\s+\w+\s*\{{",
+        _SAVE,
+    ),
+    Kind(
+        "an object-oriented network of HUGIN", rf"{_COMMENTS}class\s+\w+\s*\{{", _SAVE
+    ),
+    Kind(
+        "a network in UAI, a format without names",
+        r"\s*(?:BAYES|MARKOV)\s+\d+\s",
+        _SAVE,
+    ),
     Kind(
         "a decision graph",
         r'\s*\{\s*"format"\s*:\s*"exactlearn decision graph"',
@@ -108,7 +128,11 @@ KINDS = (
         r'\s*\{\s*"format"\s*:\s*"exactlearn states"',
         "read_dataset, with the table of the same name without .states.json",
     ),
-    Kind(CERTIFICATE, r'\s*\{\s*"bound"\s*:\s*"[^"]*",\s*"clusters"', "'exactlearn verify'"),
+    Kind(
+        CERTIFICATE,
+        r'\s*\{\s*"bound"\s*:\s*"[^"]*",\s*"clusters"',
+        "'exactlearn verify'",
+    ),
     Kind(
         RECORD,
         r'\s*\{\s*"(?:status|made_by|posterior|effective_size|log_likelihood)"\s*:',
@@ -127,8 +151,14 @@ KINDS = (
         "'exactlearn report' if it is a record, and with 'graph' if it is a graph",
         (".json", ".pdg.json", ".nb.json"),
     ),
-    Kind("a web page", r"(?i)\s*<(?:!doctype\s+html|html|head|body|table)\b", _DOWNLOAD),
-    Kind("a file of XML", r"\s*<\?xml\b", "write it in one of the formats of docs/files.md"),
+    Kind(
+        "a web page", r"(?i)\s*<(?:!doctype\s+html|html|head|body|table)\b", _DOWNLOAD
+    ),
+    Kind(
+        "a file of XML",
+        r"\s*<\?xml\b",
+        "write it in one of the formats of docs/files.md",
+    ),
     Kind(
         RUN_FILE,
         rf"{_REMARKS}{_ENTRY}\n{_REMARKS}{_ENTRY}",
@@ -144,7 +174,9 @@ KINDS = (
 """Kinds of text in the order in which they are tried."""
 
 TABLE = Kind(
-    "a table", "", "'exactlearn solve', 'augment', 'compare' and 'impute', and read_dataset"
+    "a table",
+    "",
+    "'exactlearn solve', 'augment', 'compare' and 'impute', and read_dataset",
 )
 """What a text of no other kind is taken for whose first lines have as many fields each."""
 
@@ -168,7 +200,9 @@ def kind_of(head: bytes) -> Kind | None:
         return kind
     lines = [line for line in text.splitlines()[:_TABLE_LINES] if line.strip()]
     fields = [{line.count(mark) for line in lines} for mark in MARKS]
-    is_table = len(lines) > 1 and any(len(counts) == 1 and 0 not in counts for counts in fields)
+    is_table = len(lines) > 1 and any(
+        len(counts) == 1 and 0 not in counts for counts in fields
+    )
     return TABLE if is_table else None
 
 
@@ -223,7 +257,9 @@ def require_kind(path: Path, expected: str) -> None:
 
 
 @contextmanager
-def expecting(path: Path, expected: str, suffixes: Collection[str] = ()) -> Iterator[None]:
+def expecting(
+    path: Path, expected: str, suffixes: Collection[str] = ()
+) -> Iterator[None]:
     """Name the kind of a file that a reader refuses where it is another than the reader's.
 
     Parameters

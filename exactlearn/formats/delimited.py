@@ -37,7 +37,11 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
-_OF_SUFFIX: dict[str, tuple[str, ...]] = {".csv": MARKS, ".tsv": ("\t",), ".tab": ("\t",)}
+_OF_SUFFIX: dict[str, tuple[str, ...]] = {
+    ".csv": MARKS,
+    ".tsv": ("\t",),
+    ".tab": ("\t",),
+}
 """Those that a suffix stands for; others also stand for white space."""
 
 _SNIFFED_LINES = 100
@@ -84,7 +88,9 @@ def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
         blocks = line_blocks(path, layout.block_bytes)
     require_table(path, head)
     separator = _separator(path, head, layout)
-    lines = _Lines(path, layout.header, separator, _arities(path, head, separator, layout))
+    lines = _Lines(
+        path, layout.header, separator, _arities(path, head, separator, layout)
+    )
     is_empty = True
     for before, data in blocks:
         if (rows := lines.labelled(data, before)) is not None:
@@ -112,7 +118,9 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
     given = layout.separator
     if given is not None:
         separator = _NAMED.get(given, given)
-        if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
+        if separator != WHITE_SPACE and (
+            len(separator.encode()) != 1 or separator in '"\n\r'
+        ):
             raise OptionError(
                 f"separator {given!r}: expected one character such as ',' or 'tab', or 'whitespace'"
             )
@@ -130,7 +138,9 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
         counts = {*_field_counts(lines, other)}
         if other in (*candidates, layout.decimal) or 1 in counts:
             continue
-        expected = f"expected fields separated by {_described(separator)}, as {suffix} means"
+        expected = (
+            f"expected fields separated by {_described(separator)}, as {suffix} means"
+        )
         if len(counts) > 1:
             raise FormatError(
                 f"{path}: {expected}, but each line holds {_described(other)} and none the former; "
@@ -249,7 +259,10 @@ class _Lines:
         for fields in islice(rows, 0 if self.names else 1):
             self.names = [field.strip() for field in fields]
             if not self.header:
-                self.names, rows = [f"X{k}" for k in range(self.width)], chain([fields], rows)
+                self.names, rows = (
+                    [f"X{k}" for k in range(self.width)],
+                    chain([fields], rows),
+                )
         if self.are_arities_due:
             self.are_arities_due = next(rows, None) is None
         columns = coded_columns(self.names, rows)
@@ -262,7 +275,9 @@ class _Lines:
         lines = np.array(numbers, np.int64)[len(numbers) - n_rows :]
         return LabelledRows(self.path, columns, lines) if n_rows else None
 
-    def _fields(self, data: bytes, before: int, numbers: "array[int]") -> Iterator[list[str]]:
+    def _fields(
+        self, data: bytes, before: int, numbers: "array[int]"
+    ) -> Iterator[list[str]]:
         """Yield the fields of each line that is not blank, and note its number.
 
         Raises
@@ -273,7 +288,9 @@ class _Lines:
         """
         done = 0
         try:
-            for fields in _records(self._filled(data, before, numbers), self.separator, True):
+            for fields in _records(
+                self._filled(data, before, numbers), self.separator, True
+            ):
                 if len(numbers) > done + 1:
                     raise csv.Error
                 done = done + 1
@@ -315,14 +332,18 @@ class _Lines:
         )
 
 
-def coded_columns(names: Sequence[str], rows: Iterator[Sequence[str]]) -> tuple[Column, ...]:
+def coded_columns(
+    names: Sequence[str], rows: Iterator[Sequence[str]]
+) -> tuple[Column, ...]:
     """Return the columns of rows that have a field for each name."""
     codes: list[defaultdict[str, int]] = [defaultdict() for _ in names]
     for code in codes:
         code.default_factory = code.__len__  # an unknown label gets the next code
     parts: list[list[NDArray[np.int32]]] = [[np.empty(0, np.int32)] for _ in codes]
     while block := list(islice(rows, max(_ROWS, _BLOCK // max(1, len(codes))))):
-        for code, part, cells in zip(codes, parts, zip(*block, strict=True), strict=True):
+        for code, part, cells in zip(
+            codes, parts, zip(*block, strict=True), strict=True
+        ):
             part.append(np.fromiter(map(code.__getitem__, cells), np.int32, len(cells)))
     return tuple(
         Column(name, tuple(code), np.concatenate(part))
@@ -330,7 +351,9 @@ def coded_columns(names: Sequence[str], rows: Iterator[Sequence[str]]) -> tuple[
     )
 
 
-def write_delimited(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:
+def write_delimited(
+    dataset: Dataset, names: Sequence[str], path: Path, missing: str
+) -> None:
     """Write a table as delimited text, in one step.
 
     Parameters

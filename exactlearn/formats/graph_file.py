@@ -31,7 +31,9 @@ from exactlearn.graphs.equivalence import Kind, NamedGraph
 from exactlearn.instances import locate
 
 
-def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> NamedGraph:
+def read_graph(
+    path: str | os.PathLike[str], names: Sequence[str] | None = None
+) -> NamedGraph:
     """Read a graph, or the structure of a network, in the format of the suffix.
 
     Parameters
@@ -67,10 +69,14 @@ def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None)
 
 
 def _as_graph(value: Any, name: str) -> NamedGraph:
-    found = value if isinstance(value, NamedGraph) else getattr(value, "structure", None)
+    found = (
+        value if isinstance(value, NamedGraph) else getattr(value, "structure", None)
+    )
     if isinstance(found, NamedGraph):
         return found
-    raise refusal(name, "a NamedGraph, or what has one as its structure", value, "pass a network")
+    raise refusal(
+        name, "a NamedGraph, or what has one as its structure", value, "pass a network"
+    )
 
 
 @checked_arguments(named=_as_graph)
@@ -116,9 +122,15 @@ def _read_json(path: Path) -> NamedGraph:
         names = [*parents]
         kind = "dag"
         edges = []
-        arcs = is_graph and [(own, v) for v, family in parents.items() for own in family]
+        arcs = is_graph and [
+            (own, v) for v, family in parents.items() for own in family
+        ]
     else:
-        pairs = (*arcs, *edges) if isinstance(arcs, list) and isinstance(edges, list) else (None,)
+        pairs = (
+            (*arcs, *edges)
+            if isinstance(arcs, list) and isinstance(edges, list)
+            else (None,)
+        )
         is_graph = kind in get_args(Kind) and _are_texts(names, *pairs)
         is_graph = is_graph and all(len(pair) == 2 for pair in pairs)
     if not is_graph:
@@ -135,11 +147,15 @@ def _read_json(path: Path) -> NamedGraph:
 
 def _are_texts(*values: Any) -> bool:
     """Return whether each value is a list of texts."""
-    return all(isinstance(v, list) and all(isinstance(one, str) for one in v) for v in values)
+    return all(
+        isinstance(v, list) and all(isinstance(one, str) for one in v) for v in values
+    )
 
 
 def _write_json(named: NamedGraph, path: Path) -> None:
-    atomic_write(path, json.dumps(graph_record(named), ensure_ascii=False, indent=2) + "\n")
+    atomic_write(
+        path, json.dumps(graph_record(named), ensure_ascii=False, indent=2) + "\n"
+    )
 
 
 def _read_structure(path: Path) -> NamedGraph:
@@ -184,7 +200,9 @@ def read_missingness(source: str | os.PathLike[str]) -> MissingnessGraph:
         return MissingnessGraph.parse(source)
     path = Path(source)
     if not os.fspath(source):
-        raise OptionError("missingness graph: expected a file or a text such as 'income <- age'")
+        raise OptionError(
+            "missingness graph: expected a file or a text such as 'income <- age'"
+        )
     with expecting(path, "a missingness graph"):
         text = read_text(path)
         try:

@@ -224,10 +224,14 @@ def _variables(
 
 def _write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any]) -> None:
     whole = {"format": kind, "version": VERSION, **content}
-    atomic_write(path, json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n")
+    atomic_write(
+        path, json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n"
+    )
 
 
-def _read(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], M]) -> M:
+def _read(
+    path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, Any]], M]
+) -> M:
     """Return the model of a file, checked."""
     content = read_json(Path(path))
     if not isinstance(content, dict) or content.get("format") != kind:
@@ -257,13 +261,18 @@ def _graph(content: dict[str, Any]) -> DecisionGraph:
     parameters = _numbers(content, "parameters", np.float64).ravel()
     counts = _numbers(content, "nodes", np.int64)
     if counts.shape != (n, 2) or sorted(counts[:, 0].tolist()) != list(range(n)):
-        raise FormatError(f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes")
+        raise FormatError(
+            f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes"
+        )
     if (counts[:, 1] < 1).any() or counts[:, 1].max() > len(parameters):
         raise FormatError(
             "key 'nodes': a variable has fewer than one node, or more than parameters"
         )
     successors = _numbers(content, "successors", np.int64).ravel()
-    if successors.size and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum():
+    if (
+        successors.size
+        and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum()
+    ):
         raise FormatError("key 'successors': a number is not that of a node")
     return DecisionGraph(
         names,
@@ -277,7 +286,9 @@ def _graph(content: dict[str, Any]) -> DecisionGraph:
 
 def _naive_bayes(content: dict[str, Any]) -> NaiveBayes:
     names, states, _ = _read_variables(content)
-    prior, parameters = (_numbers(content, key, np.float64) for key in ("prior", "parameters"))
+    prior, parameters = (
+        _numbers(content, key, np.float64) for key in ("prior", "parameters")
+    )
     return NaiveBayes(names, states, prior, np.ascontiguousarray(parameters.T))
 
 
@@ -290,13 +301,21 @@ def _read_variables(
     for place, entry in enumerate(entries):
         where = f"key 'variables', entry {place}"
         if not isinstance(entry, dict) or set(entry) != {*keys}:
-            raise FormatError(f"{where}: expected an object with the keys {', '.join(keys)}")
+            raise FormatError(
+                f"{where}: expected an object with the keys {', '.join(keys)}"
+            )
         name = entry["name"]
         states = entry["states"]
         if not isinstance(name, str):
             raise FormatError(f"{where}: the name {name!r} is not text")
-        if not (isinstance(states, list) and states and all(isinstance(s, str) for s in states)):
-            raise FormatError(f"{where} ({name}): the states must be a list of texts, at least one")
+        if not (
+            isinstance(states, list)
+            and states
+            and all(isinstance(s, str) for s in states)
+        ):
+            raise FormatError(
+                f"{where} ({name}): the states must be a list of texts, at least one"
+            )
         if len(set(states)) < len(states):
             raise FormatError(f"{where} ({name}): two states have the same name")
     names = tuple(entry["name"] for entry in entries)
@@ -325,4 +344,6 @@ def _numbers(content: dict[str, Any], key: str, dtype: type[np.number]) -> Any:
             raise TypeError
         return array.astype(dtype)
     except (ValueError, TypeError, OverflowError):
-        raise FormatError(f"key {key!r}: expected a list of {dtype.__name__} numbers") from None
+        raise FormatError(
+            f"key {key!r}: expected a list of {dtype.__name__} numbers"
+        ) from None

@@ -35,10 +35,14 @@ NETWORKS: dict[str, Format[BayesianNetwork]] = {
 GRAPHS = {".pdg.json": Format(model_json.read_pdg, model_json.write_pdg)}
 """Formats of decision graphs by the suffix of the file."""
 
-NAIVE_BAYES = {".nb.json": Format(model_json.read_naive_bayes, model_json.write_naive_bayes)}
+NAIVE_BAYES = {
+    ".nb.json": Format(model_json.read_naive_bayes, model_json.write_naive_bayes)
+}
 """Formats of naive Bayes models by the suffix of the file."""
 
-FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS, NAIVE_BAYES)
+FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](
+    NETWORKS, GRAPHS, NAIVE_BAYES
+)
 """Formats of all models by the suffix of the file."""
 
 
@@ -75,12 +79,16 @@ def read_model(path: str | os.PathLike[str], *, normalise: bool = False) -> Mode
         f" ({_of(NAIVE_BAYES)})"
     )
     with expecting(file, "a model", FORMATS):
-        model: Model = _read(file, format_of(file, FORMATS, expected), normalise=normalise)
+        model: Model = _read(
+            file, format_of(file, FORMATS, expected), normalise=normalise
+        )
     return model
 
 
 @checked_arguments()
-def read_network(path: str | os.PathLike[str], *, normalise: bool = False) -> BayesianNetwork:
+def read_network(
+    path: str | os.PathLike[str], *, normalise: bool = False
+) -> BayesianNetwork:
     """Read a network in the format of the suffix; ``.gz`` may follow.
 
     Parameters
@@ -118,7 +126,9 @@ def _read(file: Path, file_format: Format[C], *, normalise: bool) -> C:
         return file_format.read(file)
     if not file_format.normalises:
         option = as_written("normalise", True)
-        raise OptionError(f"{file}: {option} is for networks, and this is none; leave it out")
+        raise OptionError(
+            f"{file}: {option} is for networks, and this is none; leave it out"
+        )
     return file_format.read(file, normalise=True)
 
 

@@ -29,7 +29,9 @@ _KEYWORDS = (
     "label|position|name|inputs|outputs|instance"
 )
 # A name that ends in 'node' makes pgmpy take the next word for another node.
-_NAME = re.compile(rf"(?!(?:{_KEYWORDS})\Z)(?!.*node\Z)[A-Za-z_][A-Za-z0-9_]*", re.IGNORECASE)
+_NAME = re.compile(
+    rf"(?!(?:{_KEYWORDS})\Z)(?!.*node\Z)[A-Za-z_][A-Za-z0-9_]*", re.IGNORECASE
+)
 # pgmpy parts states at blanks, commas and brackets; '/' may begin a comment.
 _STATE = re.compile(r"[A-Za-z0-9_.<>=+:*!?&'#@^~$-]+")
 _WORDS = Words(_NAME, _STATE)
@@ -70,7 +72,9 @@ def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
                     f"expected the states of node {name!r}, found none: add them between its "
                     'braces, as in states = ("no" "yes");'
                 )
-            properties = {key: "".join(values[:1]) for key, values in attributes.items()}
+            properties = {
+                key: "".join(values[:1]) for key, values in attributes.items()
+            }
             declared.add(name, states, properties, fault)
         elif word == "potential":
             tokens.take("(")
@@ -99,8 +103,16 @@ def write_net(network: BayesianNetwork, path: Path) -> None:
     for own in written:
         states = " ".join(f'"{state}"' for state in own.states)
         properties = (f'  {key} = "{value}";' for key, value in own.properties.items())
-        lines += [f"node {own.name}", "{", f"  states = ( {states} );", *properties, "}"]
-    for own, parents, table in zip(written, network.parents, network.tables, strict=True):
+        lines += [
+            f"node {own.name}",
+            "{",
+            f"  states = ( {states} );",
+            *properties,
+            "}",
+        ]
+    for own, parents, table in zip(
+        written, network.parents, network.tables, strict=True
+    ):
         given = "".join(f" {written[parent].name}" for parent in parents)
         lines.append(f"potential ( {own.name}{' |' if given else ''}{given} )")
         lines += ["{", f"  data = {_bracketed(table)};", "}"]

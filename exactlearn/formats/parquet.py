@@ -61,12 +61,16 @@ def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
             )
         most = rows if size is None else max(1, size // (8 * columns))
         for block in [file.read()] if size is None else file.iter_batches(most):
-            block.validate(full=True)  # what the reader trusts, such as places in dictionaries
+            block.validate(
+                full=True
+            )  # what the reader trusts, such as places in dictionaries
             yield _labelled(path, block, first)
             first += block.num_rows
 
 
-def write_parquet(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:
+def write_parquet(
+    dataset: Dataset, names: Sequence[str], path: Path, missing: str
+) -> None:
     """Write a table, in one step: texts, missing cells empty, states kept in their order.
 
     Parameters
@@ -88,12 +92,15 @@ def write_parquet(dataset: Dataset, names: Sequence[str], path: Path, missing: s
         When PyArrow is not installed.
     """
     if path.suffix.lower() == ".gz":
-        raise OptionError(f"{path}: a Parquet file is compressed inside; leave '.gz' away")
+        raise OptionError(
+            f"{path}: a Parquet file is compressed inside; leave '.gz' away"
+        )
     arrow = _arrow()
     buffer = BytesIO()
     columns = [
         arrow.DictionaryArray.from_arrays(
-            arrow.array(codes.astype(np.int32), mask=codes < 0), arrow.array(own, arrow.string())
+            arrow.array(codes.astype(np.int32), mask=codes < 0),
+            arrow.array(own, arrow.string()),
         )
         for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
     ]

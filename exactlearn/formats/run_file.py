@@ -65,7 +65,9 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     types = get_type_hints(into)
     for key in table:
         if key not in known:
-            raise OptionError(f"unknown key '{_join(at, key)}'{did_you_mean(key, known)}")
+            raise OptionError(
+                f"unknown key '{_join(at, key)}'{did_you_mean(key, known)}"
+            )
     for key, field in known.items():
         if key not in table and _is_required(field):
             raise OptionError(
@@ -75,7 +77,9 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
         if key in table and choices and table[key] not in choices():
             names = ", ".join(map(repr, choices()))
             place = _join(at, key)
-            raise OptionError(f"key '{place}': expected one of {names}, found {_shown(table[key])}")
+            raise OptionError(
+                f"key '{place}': expected one of {names}, found {_shown(table[key])}"
+            )
     return into(
         **{
             known[key].name: _value(found, types[known[key].name], _join(at, key))
@@ -161,15 +165,21 @@ def _value(found: Any, kind: Any, at: str) -> Any:
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(found, dict):
         return from_table(found, kind, at)
     if type(found) is int and abs(found) >= 2**63:
-        raise OptionError(f"key '{at}': expected a number below 2**63, found a larger one")
+        raise OptionError(
+            f"key '{at}': expected a number below 2**63, found a larger one"
+        )
     if kind is float and type(found) is int:
         return float(found)
     if kind in _PLAIN and type(found) is kind:
         return found
     if kind is Path and isinstance(found, str):
         return Path(found)
-    hint = "; values to vary stand in a section [sweep]" if isinstance(found, list) else ""
-    raise OptionError(f"key '{at}': expected {_expected(kind)}, found {_shown(found)}{hint}")
+    hint = (
+        "; values to vary stand in a section [sweep]" if isinstance(found, list) else ""
+    )
+    raise OptionError(
+        f"key '{at}': expected {_expected(kind)}, found {_shown(found)}{hint}"
+    )
 
 
 def _expected(kind: Any) -> str:

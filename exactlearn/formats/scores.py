@@ -92,7 +92,9 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     >>> el.read_scores("cancer.jkl") == problem
     True
     """
-    expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow)"
+    expected = (
+        f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow)"
+    )
     with expecting(Path(path), SCORES, FORMATS):
         return format_of(Path(path), FORMATS, expected).read(Path(path))
 
@@ -154,12 +156,16 @@ def _write_program(problem: Problem, path: Path) -> None:
         for c in range(*stretch):
             parents = problem.parent_set(c)
             name = "_".join(map(str, (v, *parents)))
-            chosen.append(model.addVar(f"x{name}", vtype="B", obj=float(problem.scores[c])))
+            chosen.append(
+                model.addVar(f"x{name}", vtype="B", obj=float(problem.scores[c]))
+            )
             for parent in parents:
                 with_arc[parent, v].append(chosen[-1])
         model.addCons(quicksum(chosen[slice(*stretch)]) == 1)
     for (parent, child), candidates in with_arc.items():
-        model.addCons(positions[parent] - positions[child] + n * quicksum(candidates) <= n - 1)
+        model.addCons(
+            positions[parent] - positions[child] + n * quicksum(candidates) <= n - 1
+        )
     model.setMaximize()
     with TemporaryDirectory(dir=temporary_folder()) as folder:
         written = Path(folder) / f"program{suffix_of(path)}"
@@ -193,16 +199,22 @@ def format_jkl(problem: Problem) -> str:
     """Return the text that :func:`write_jkl` writes."""
     kept = writable_problem(problem)
     if "" in kept.names:
-        raise OptionError("a score file cannot hold a variable without a name; give it one")
+        raise OptionError(
+            "a score file cannot hold a variable without a name; give it one"
+        )
     plain = all(map(_is_plain, kept.names))
     names = kept.names if plain else [quote(name, safe=_KEPT) for name in kept.names]
     parents = [names[p] for p in kept.members.tolist()]
     ends = kept.member_first.tolist()
     candidates = [
         " ".join([repr(score), str(end - start), *parents[start:end]])
-        for score, start, end in zip(kept.scores.tolist(), ends[:-1], ends[1:], strict=True)
+        for score, start, end in zip(
+            kept.scores.tolist(), ends[:-1], ends[1:], strict=True
+        )
     ]
-    lines = [str(kept.n_variables)] if plain else [ENCODED.decode(), str(kept.n_variables)]
+    lines = (
+        [str(kept.n_variables)] if plain else [ENCODED.decode(), str(kept.n_variables)]
+    )
     first = kept.first.tolist()
     for name, start, end in zip(names, first[:-1], first[1:], strict=True):
         lines += [f"{name} {end - start}", *candidates[start:end]]
@@ -274,7 +286,9 @@ class _Reader:
                 scores=np.array(self.scores),
                 member_first=offsets(np.array(self.sizes)),
                 # Each candidate's parents in increasing order.
-                members=(np.sort(row + index[np.array(self.members)]) - row).astype(np.int32),
+                members=(np.sort(row + index[np.array(self.members)]) - row).astype(
+                    np.int32
+                ),
             )
         except OptionError as error:  # scores whose totals may overflow
             raise FormatError(f"{self.source}: {error}") from error
@@ -311,10 +325,14 @@ class _Reader:
         for k in range(count):
             fields = self._next()
             if not fields:
-                raise self._fault(f"expected candidate {k + 1} of {count} of variable {name!r}")
+                raise self._fault(
+                    f"expected candidate {k + 1} of {count} of variable {name!r}"
+                )
             score = _number(fields[0])
             if not isfinite(score):
-                raise self._fault("expected a finite score (or a count above is too large)")
+                raise self._fault(
+                    "expected a finite score (or a count above is too large)"
+                )
             found = len(fields) - 2
             if found < 0 or not _is_count(fields[1]):
                 raise self._fault("expected the number of parents", min(1, found + 1))

@@ -84,7 +84,10 @@ def missing_symbols(missing: Sequence[str], tables: Iterable[Path]) -> tuple[str
     if symbols != MISSING_SYMBOLS:
         return symbols
     states = {
-        state for table in tables for listed in listed_states(table).values() for state in listed
+        state
+        for table in tables
+        for listed in listed_states(table).values()
+        for state in listed
     }
     return tuple(symbol for symbol in symbols if symbol not in states)
 
@@ -130,7 +133,9 @@ def _are_found(dataset: Dataset, *, is_text: bool) -> bool:
     """Return whether reading a table alone finds the states that it has."""
     columns = [
         Column(name, states, codes, listed=() if is_text else states)
-        for name, states, codes in zip(dataset.names, dataset.states, dataset.codes.T, strict=True)
+        for name, states, codes in zip(
+            dataset.names, dataset.states, dataset.codes.T, strict=True
+        )
     ]
     lines = np.arange(dataset.n_rows)
     with warnings.catch_warnings():

@@ -16,10 +16,20 @@ from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import Column, LabelledRows, repeated
 from exactlearn.data.coding import CodingOptions
-from exactlearn.data.dataset import Dataset, DatasetLike, coded_table, column_without_weight
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    coded_table,
+    column_without_weight,
+)
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.errors import DataError, FormatError, OptionError, as_written
-from exactlearn.formats.delimited import SEPARATORS, quoted, read_delimited, write_delimited
+from exactlearn.formats.delimited import (
+    SEPARATORS,
+    quoted,
+    read_delimited,
+    write_delimited,
+)
 from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.parquet import read_parquet, write_parquet
 from exactlearn.formats.states_file import (
@@ -190,7 +200,9 @@ def read_dataset(
     others = [column.name for column in rows.columns if column.name not in kept]
     if not others:
         return table
-    return replace(table, left_out={**dict.fromkeys(others, NOT_CHOSEN), **table.left_out})
+    return replace(
+        table, left_out={**dict.fromkeys(others, NOT_CHOSEN), **table.left_out}
+    )
 
 
 def labelled_rows(
@@ -222,7 +234,9 @@ def labelled_rows(
         row_weights = _weights(text, columns[known.index(weights)])
     columns = [column for column in columns if column.name not in {*left_out, weights}]
     if not columns:
-        raise OptionError(f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}")
+        raise OptionError(
+            f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}"
+        )
     return replace(text, columns=columns, weights=row_weights)
 
 
@@ -278,7 +292,9 @@ def write_dataset(
     header = list(dataset.names)
     if dataset.weights is not None:
         if weights in header:
-            raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
+            raise OptionError(
+                f"the weights' column {weights!r} is a variable; name it otherwise"
+            )
         header.append(weights)
     suffix = suffix_of(Path(path))
     if suffix not in FORMATS:
@@ -287,7 +303,9 @@ def write_dataset(
             f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
         )
     file = Path(path)
-    needs_list = needs_states_file(dataset, file, is_text=not FORMATS[suffix].keeps_states)
+    needs_list = needs_states_file(
+        dataset, file, is_text=not FORMATS[suffix].keeps_states
+    )
     FORMATS[suffix].write(dataset, header, file, missing)
     return write_states(dataset, file) if needs_list else None
 
@@ -298,7 +316,9 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
     source = text.source
     names = given or [column.name for column in text.columns]
     if len(names) != count:
-        raise OptionError(f"{source}: {len(names)} names for {count} columns; give one each")
+        raise OptionError(
+            f"{source}: {len(names)} names for {count} columns; give one each"
+        )
     first = f"if the first line is a row, read with {as_written('header', False)}"
     # One column without a name is refused, or left out, with the others that are no variables.
     unnamed = [str(position) for position, name in enumerate(names, 1) if not name]
@@ -313,7 +333,10 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
             f"{source}: {len(places)} columns, {', '.join(places[:12])}, are all named "
             f"{twice[0]!r}{more}; rename them{'' if given else '; ' + first}"
         )
-    return [replace(column, name=name) for column, name in zip(text.columns, names, strict=True)]
+    return [
+        replace(column, name=name)
+        for column, name in zip(text.columns, names, strict=True)
+    ]
 
 
 def _weights(text: LabelledRows, column: Column) -> NDArray[np.float64]:

@@ -100,7 +100,14 @@ def read_blocks(
         sources = tuple((file, layout) for file in files)
         read = read_table
     return Blocks(
-        partial(_kept_rows, read, names=names, drop=tuple(drop), weights=weights, decimal=decimal),
+        partial(
+            _kept_rows,
+            read,
+            names=names,
+            drop=tuple(drop),
+            weights=weights,
+            decimal=decimal,
+        ),
         sources,
         {str(name): own for name, own in (states or {}).items()},
         tuple(missing),

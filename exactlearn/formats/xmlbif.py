@@ -114,7 +114,9 @@ def read_xmlbif(path: Path, *, normalise: bool = False) -> BayesianNetwork:
     return declared.network()
 
 
-def _add_variable(variable: _Element, declared: Declarations, *, is_early: bool) -> None:
+def _add_variable(
+    variable: _Element, declared: Declarations, *, is_early: bool
+) -> None:
     """Declare a variable, in the tags of version 0.3 or of those before."""
     name = variable.required_text("NAME")
     kind = variable.attributes.get("TYPE", "nature")
@@ -156,7 +158,9 @@ def _root(path: Path, content: bytes) -> _Element:
 
     def refuse_entity(name: str, is_parameter: bool) -> None:
         if not is_parameter:
-            raise unclosed[-1].fault(f"expected XML, found the undefined entity &{name};: write it")
+            raise unclosed[-1].fault(
+                f"expected XML, found the undefined entity &{name};: write it"
+            )
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda tag: unclosed.pop()
@@ -167,9 +171,13 @@ def _root(path: Path, content: bytes) -> _Element:
     except expat.ExpatError as error:
         where = f"line {skipped + error.lineno}, column {error.offset + 1}"
         message = expat.errors.messages[error.code]
-        raise FormatError(f"{path}, {where}: expected XML ({message}): correct it") from error
+        raise FormatError(
+            f"{path}, {where}: expected XML ({message}): correct it"
+        ) from error
     except (ValueError, LookupError) as error:
-        raise FormatError(f"{path}: expected XML ({error}): save it in UTF-8") from error
+        raise FormatError(
+            f"{path}: expected XML ({error}): save it in UTF-8"
+        ) from error
     return document.children[0]
 
 
@@ -192,11 +200,15 @@ def write_xmlbif(network: BayesianNetwork, path: Path) -> None:
             Xml.SubElement(variable, "OUTCOME").text = state
         for key, value in own.properties.items():
             Xml.SubElement(variable, "PROPERTY").text = f"{key} = {value}"
-    for own, parents, table in zip(written, network.parents, network.tables, strict=True):
+    for own, parents, table in zip(
+        written, network.parents, network.tables, strict=True
+    ):
         definition = Xml.SubElement(content, "DEFINITION")
         Xml.SubElement(definition, "FOR").text = own.name
         for parent in parents:
             Xml.SubElement(definition, "GIVEN").text = written[parent].name
-        Xml.SubElement(definition, "TABLE").text = " ".join(map(repr, table.ravel().tolist()))
+        Xml.SubElement(definition, "TABLE").text = " ".join(
+            map(repr, table.ravel().tolist())
+        )
     Xml.indent(root)
     atomic_write(path, Xml.tostring(root, "UTF-8", xml_declaration=True) + b"\n")

@@ -57,7 +57,9 @@ class Operator(NamedTuple):
     inserts: bool
 
 
-@named_results(lambda graphs, names: (NamedGraph.of(names, parents) for parents in graphs))
+@named_results(
+    lambda graphs, names: (NamedGraph.of(names, parents) for parents in graphs)
+)
 @checked_arguments(parents=named(as_structure))
 def inclusion_boundary(
     parents: ParentsLike | PartiallyDirectedGraph,
@@ -218,7 +220,9 @@ class ClassLinks:
         return addable
 
     def _is_clique(self, variables: int) -> bool:
-        return all(not variables & ~(1 << v) & ~self.adjacent[v] for v in members(variables))
+        return all(
+            not variables & ~(1 << v) & ~self.adjacent[v] for v in members(variables)
+        )
 
     def _cliques(self, clique: int, candidates: int) -> Iterator[int]:
         """Yield a clique with each clique among candidates that are adjacent to all of it."""

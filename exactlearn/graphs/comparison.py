@@ -137,7 +137,9 @@ def structural_hamming_distance(
     return len(unordered(both_ways(first) ^ both_ways(second)))
 
 
-def _agreement(learnt: frozenset[Arc], true: frozenset[Arc]) -> tuple[float, float, float]:
+def _agreement(
+    learnt: frozenset[Arc], true: frozenset[Arc]
+) -> tuple[float, float, float]:
     """Return precision, recall and F1."""
     both = len(learnt & true)
     f1 = 2 * _ratio(both, len(learnt) + len(true))

@@ -17,7 +17,12 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any
 
-from exactlearn._runtime.arguments import checked_arguments, named, named_results, set_by_name
+from exactlearn._runtime.arguments import (
+    checked_arguments,
+    named,
+    named_results,
+    set_by_name,
+)
 from exactlearn._runtime.variable_arguments import (
     ParentsLike,
     VariableLike,
@@ -47,7 +52,9 @@ def children(parents: Sequence[Collection[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, offspring))
 
 
-def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
+def named_parents(
+    names: Sequence[str], parents: Sequence[Sequence[int]]
+) -> dict[str, list[str]]:
     """Return the parents of each variable by name.
 
     Examples
@@ -145,7 +152,9 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
     return tuple(map(frozenset, neighbours))
 
 
-def _require_variables(parents: Sequence[Collection[int]], variables: Iterable[int]) -> None:
+def _require_variables(
+    parents: Sequence[Collection[int]], variables: Iterable[int]
+) -> None:
     """Refuse the index of a variable that a graph does not have."""
     for variable in variables:
         if not 0 <= variable < len(parents):

@@ -86,12 +86,16 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
             )
         elif self.kind == "dag" and self.edges:
             a, b = self.edges[0]
-            raise OptionError(f"expected a DAG, found the undirected edge {a!r} -- {b!r}")
+            raise OptionError(
+                f"expected a DAG, found the undirected edge {a!r} -- {b!r}"
+            )
         elif self.kind == "dag":
             topological_order(self.parents, self.names)
 
     @classmethod
-    def of(cls, names: Sequence[str], parents: Sequence[Collection[int]]) -> "NamedGraph":
+    def of(
+        cls, names: Sequence[str], parents: Sequence[Collection[int]]
+    ) -> "NamedGraph":
         """Return a directed acyclic graph, given by the parents of each variable."""
         return cls(tuple(names), PartiallyDirectedGraph.of(parents), "dag")
 
@@ -127,7 +131,9 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         index = {name: k for k, name in enumerate(names)}
         if len(index) < len(names):
             twice = next(name for k, name in enumerate(names) if index[name] > k)
-            raise OptionError(f"variable {twice!r} stands twice: expected each name once")
+            raise OptionError(
+                f"variable {twice!r} stands twice: expected each name once"
+            )
         _check_links([*arcs, *edges], index)
         directed = frozenset((index[a], index[b]) for a, b in arcs)
         undirected = frozenset((index[a], index[b]) for a, b in edges)
@@ -184,7 +190,10 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         """
         import pandas as pd
 
-        rows = [*((*arc, True) for arc in self.arcs), *((*edge, False) for edge in self.edges)]
+        rows = [
+            *((*arc, True) for arc in self.arcs),
+            *((*edge, False) for edge in self.edges),
+        ]
         frame = pd.DataFrame(rows, columns=["parent", "child", "directed"])
         return frame if self.edges else frame.drop(columns="directed")
 
@@ -232,7 +241,11 @@ def _check_links(links: Iterable[NamedArc], names: Collection[str]) -> None:
             if name not in names:
                 raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
         if a == b or frozenset((a, b)) in joined:
-            problem = f"two links of {a!r} and {b!r}" if a != b else f"a link of {a!r} to itself"
+            problem = (
+                f"two links of {a!r} and {b!r}"
+                if a != b
+                else f"a link of {a!r} to itself"
+            )
             raise OptionError(
                 f"found {problem}: expected at most one arc or edge between two variables"
             )
@@ -291,8 +304,12 @@ class Structured:
         (('asia', 'tub'), ('smoke', 'lung'), ('smoke', 'bronc'))
         """
         if self.parents is None:
-            raise OptionError("no network was found, so that there is no graph: give more time")
-        return NamedGraph.of(self.names or [*map(str, range(len(self.parents)))], self.parents)
+            raise OptionError(
+                "no network was found, so that there is no graph: give more time"
+            )
+        return NamedGraph.of(
+            self.names or [*map(str, range(len(self.parents)))], self.parents
+        )
 
     @property
     def cpdag(self) -> NamedGraph:
@@ -328,7 +345,9 @@ class ClassOf(Protocol):
     """Makes a directed acyclic graph its class: by name where the variables have names."""
 
     @overload
-    def __call__(self, parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph: ...
+    def __call__(
+        self, parents: Sequence[Collection[int]]
+    ) -> PartiallyDirectedGraph: ...
     @overload
     def __call__(self, parents: Named) -> "NamedGraph": ...
 
@@ -432,7 +451,9 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
             if (x, child) not in compelled:
                 _compel(x, child, family, parents, compelled)
     directed = frozenset(arc for arc in compelled if compelled[arc])
-    return PartiallyDirectedGraph(len(parents), directed, frozenset(compelled) - directed)
+    return PartiallyDirectedGraph(
+        len(parents), directed, frozenset(compelled) - directed
+    )
 
 
 def _compel(
@@ -514,7 +535,11 @@ def consistent_extension(
     while waiting:
         # A variable that may be the last one becomes the child of all that are adjacent to it.
         v = waiting.popleft()
-        if v not in left or offspring[v] or not _makes_no_v_structure(v, adjacent, undirected):
+        if (
+            v not in left
+            or offspring[v]
+            or not _makes_no_v_structure(v, adjacent, undirected)
+        ):
             continue
         parents[v] = tuple(sorted(adjacent[v]))
         left.remove(v)
@@ -568,7 +593,9 @@ def completed_pattern(
     return cpdag(consistent_extension(partial, names))
 
 
-def check_cpdag(partial: PartiallyDirectedGraph, names: Sequence[str] | None = None) -> None:
+def check_cpdag(
+    partial: PartiallyDirectedGraph, names: Sequence[str] | None = None
+) -> None:
     """Verify that a graph is a CPDAG.
 
     Raises

@@ -12,7 +12,9 @@ from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph, symmetric
 
 
-def known_directions(required: Iterable[Arc], forbidden: Iterable[Arc]) -> frozenset[Arc]:
+def known_directions(
+    required: Iterable[Arc], forbidden: Iterable[Arc]
+) -> frozenset[Arc]:
     """Return the directions that constraints on single arcs leave to their adjacencies.
 
     Examples
@@ -92,10 +94,15 @@ def reversible_arcs(
     >>> sorted(reversible_arcs([(), (0,), (1,)]))
     [(0, 1), (1, 2)]
     """
-    return PartiallyDirectedGraph.of(parents).directed - oriented_class(parents, known).directed
+    return (
+        PartiallyDirectedGraph.of(parents).directed
+        - oriented_class(parents, known).directed
+    )
 
 
-def _follows(arc: Arc, arcs: set[Arc], edges: set[Arc], adjacent: Sequence[frozenset[int]]) -> bool:
+def _follows(
+    arc: Arc, arcs: set[Arc], edges: set[Arc], adjacent: Sequence[frozenset[int]]
+) -> bool:
     """Return whether one of the four rules directs an edge as the arc."""
     a, b = arc
     before = {c for c in adjacent[a] if (c, a) in arcs}

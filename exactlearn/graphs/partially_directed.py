@@ -25,7 +25,9 @@ Links = frozenset[Arc]
 
 
 @dataclass(frozen=True, repr=False)
-class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=undirected"):
+class PartiallyDirectedGraph(
+    Displayed, shown="n_variables arcs=directed edges=undirected"
+):
     """A graph with arcs and undirected edges: a pattern or a completed pattern (CPDAG).
 
     Parameters
@@ -70,12 +72,16 @@ class PartiallyDirectedGraph(Displayed, shown="n_variables arcs=directed edges=u
                     f"to {self.n_variables - 1}"
                 )
         if len(self.skeleton) < len(self.directed) + len(self.undirected):
-            raise OptionError("two variables are joined twice: expected one arc or edge at most")
+            raise OptionError(
+                "two variables are joined twice: expected one arc or edge at most"
+            )
 
     @classmethod
     def of(cls, parents: Sequence[Collection[int]]) -> "PartiallyDirectedGraph":
         """Return a directed graph, with all its arcs directed."""
-        arcs = frozenset((p, child) for child, family in enumerate(parents) for p in family)
+        arcs = frozenset(
+            (p, child) for child, family in enumerate(parents) for p in family
+        )
         return cls(len(parents), arcs, frozenset())
 
     @property
@@ -167,7 +173,11 @@ def as_partially_directed(
     given: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> PartiallyDirectedGraph:
     """Return a graph given by the parents of each variable, or as it is."""
-    return given if isinstance(given, PartiallyDirectedGraph) else PartiallyDirectedGraph.of(given)
+    return (
+        given
+        if isinstance(given, PartiallyDirectedGraph)
+        else PartiallyDirectedGraph.of(given)
+    )
 
 
 def unordered(pairs: Iterable[Arc]) -> Links:
@@ -204,7 +214,9 @@ def _parts(links: Links) -> list[Links]:
     parts = []
     while left:  # a part grows from its least variable
         reached = set(min(left))
-        while grown := {v for link in left if reached & set(link) for v in link} - reached:
+        while (
+            grown := {v for link in left if reached & set(link) for v in link} - reached
+        ):
             reached |= grown
         part = frozenset(link for link in left if link[0] in reached)
         parts.append(part)

@@ -107,7 +107,10 @@ def best_elimination_order(
             break
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)
-        size = sum(float(sizes[list(c)].prod()) for c in maximal_cliques(adjacency, order.tolist()))
+        size = sum(
+            float(sizes[list(c)].prod())
+            for c in maximal_cliques(adjacency, order.tolist())
+        )
         if size < smallest or (size == smallest and trial >= 0):
             best = order
             smallest = size
@@ -116,7 +119,11 @@ def best_elimination_order(
 
 
 def _variant(
-    trial: int, trials: int, rule: int, preference: NDArray[np.float64], rng: np.random.Generator
+    trial: int,
+    trials: int,
+    rule: int,
+    preference: NDArray[np.float64],
+    rng: np.random.Generator,
 ) -> tuple[int, NDArray[np.float64]]:
     """Return the rule and the preferences of one trial, given the best ones so far."""
     n = len(preference)
@@ -163,12 +170,16 @@ def elimination_cost(
     for a in range(len(neighbours)):
         for b in range(a):
             if not adjacency[neighbours[a], neighbours[b]]:
-                cost += sizes[neighbours[a]] * sizes[neighbours[b]] if rule == 0 else 1.0
+                cost += (
+                    sizes[neighbours[a]] * sizes[neighbours[b]] if rule == 0 else 1.0
+                )
     return cost
 
 
 @in_place_kernel
-def eliminate(adjacency: NDArray[np.bool_], variable: int, neighbours: NDArray[np.int64]) -> None:
+def eliminate(
+    adjacency: NDArray[np.bool_], variable: int, neighbours: NDArray[np.int64]
+) -> None:
     """Join the neighbours of a variable and take it out of the graph, in place."""
     for u in neighbours:
         for w in neighbours:
@@ -255,7 +266,9 @@ def breadth_first_order(adjacency: Adjacency, sources: Collection[int]) -> list[
     return order
 
 
-def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def maximal_cliques(
+    adjacency: Adjacency, order: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
     """Return the maximal cliques of the graph triangulated in this order, sorted.
 
     Raises
@@ -278,7 +291,9 @@ def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[i
             parent = min(separator, key=position.__getitem__)
             if len(clusters[parent]) == len(separator):
                 inside.add(parent)
-    return tuple(sorted(tuple(sorted(c)) for v, c in clusters.items() if v not in inside))
+    return tuple(
+        sorted(tuple(sorted(c)) for v, c in clusters.items() if v not in inside)
+    )
 
 
 def elimination_clusters(adjacency: Adjacency, order: Sequence[int]) -> list[set[int]]:

@@ -26,7 +26,10 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.progress import counted
 from exactlearn.bayesnet.em import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
+from exactlearn.bayesnet.row_completion import (
+    draw_completions,
+    most_probable_completion,
+)
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
@@ -88,7 +91,9 @@ class NetworkAverage:
         if how.missingness != "learned" or not networks:
             return cls(networks)
         learned = learned_missingness_graph(dataset, networks)
-        graph = MissingnessGraph({name: own for name, own in learned.causes.items() if own})
+        graph = MissingnessGraph(
+            {name: own for name, own in learned.causes.items() if own}
+        )
         if not graph.causes:
             return cls(networks)
         fitted = (
@@ -102,7 +107,11 @@ class NetworkAverage:
     @property
     def network(self) -> BayesianNetwork | None:
         """The first network without its missingness indicators, which are its last variables."""
-        return without_indicators(self.networks[0], self.missingness) if self.networks else None
+        return (
+            without_indicators(self.networks[0], self.missingness)
+            if self.networks
+            else None
+        )
 
     def posterior(self, table: Dataset) -> Matrix:
         """Return the mean distribution of each missing cell, as `averaged_posterior`."""
@@ -110,20 +119,34 @@ class NetworkAverage:
 
     def most_probable(self, table: Dataset) -> NDArray[np.int64]:
         """Return the jointly most probable states of each row's missing cells."""
-        return most_probable_completion(self.networks[0], self.missingness.extended(table))
+        return most_probable_completion(
+            self.networks[0], self.missingness.extended(table)
+        )
 
-    def drawn(self, table: Dataset, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def drawn(
+        self, table: Dataset, draws: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         """Draw completions from the joint posterior of each row, shape (draws, cells)."""
-        return draw_completions(self.networks[0], self.missingness.extended(table), draws, rng)
+        return draw_completions(
+            self.networks[0], self.missingness.extended(table), draws, rng
+        )
 
 
-def _networks(dataset: Dataset, how: Learning, control: SearchControl) -> CellModel | None:
-    networks, _ = bootstrap_networks(dataset, replace(how, time_limit=control.remaining))
+def _networks(
+    dataset: Dataset, how: Learning, control: SearchControl
+) -> CellModel | None:
+    networks, _ = bootstrap_networks(
+        dataset, replace(how, time_limit=control.remaining)
+    )
     return NetworkAverage(networks) if networks else None
 
 
-COMPONENTS: dict[str, Callable[[Dataset, Learning, SearchControl], CellModel | None]] = {
-    "logistic": lambda data, how, control: fit_logistic(data, seed=how.seed, control=control),
+COMPONENTS: dict[
+    str, Callable[[Dataset, Learning, SearchControl], CellModel | None]
+] = {
+    "logistic": lambda data, how, control: fit_logistic(
+        data, seed=how.seed, control=control
+    ),
     "networks": _networks,
 }
 """What fits the models that are pooled, the fastest first; ``None`` when a limit came too early."""
@@ -154,7 +177,9 @@ class Pool:
         names, states = self.network.names, self.network.states
         order = np.array([table.names.index(name) for name in names])
         ordered = Dataset(table.codes[:, order], names, states, table.weights)
-        found = pooled([model.posterior(ordered) for model in self.components.values()], ordered)
+        found = pooled(
+            [model.posterior(ordered) for model in self.components.values()], ordered
+        )
         rows, columns = ordered.missing_cells.T
         for v, ratio in self.ratios.items():
             found[columns == v] *= ratio
@@ -210,17 +235,25 @@ def fit_pool(dataset: Dataset, how: Learning) -> tuple[Pool, str]:
     marginal, ratios = independent(dataset), {}
     with SearchControl.within(how.time_limit).running() as control:
         components = _fitted(dataset, how, control)
-        if how.missingness != "ignored" and dataset.n_variables > 1 and not control.is_over:
+        if (
+            how.missingness != "ignored"
+            and dataset.n_variables > 1
+            and not control.is_over
+        ):
             ratios = _ratios(dataset, how, components, control)
         networks = components.get("networks")
         network = networks.network if isinstance(networks, NetworkAverage) else None
         pool = Pool(
-            components or {"marginal": NetworkAverage((marginal,))}, network or marginal, ratios
+            components or {"marginal": NetworkAverage((marginal,))},
+            network or marginal,
+            ratios,
         )
         return pool, control.status if control.is_over else "heuristic"
 
 
-def _fitted(dataset: Dataset, how: Learning, control: SearchControl) -> dict[str, CellModel]:
+def _fitted(
+    dataset: Dataset, how: Learning, control: SearchControl
+) -> dict[str, CellModel]:
     """Return the components that can be fitted within the limit."""
     found = {}
     for name, fit in counted("model", COMPONENTS.items(), len(COMPONENTS)):
@@ -237,7 +270,10 @@ def _fitted(dataset: Dataset, how: Learning, control: SearchControl) -> dict[str
 
 
 def _ratios(
-    dataset: Dataset, how: Learning, components: Mapping[str, CellModel], control: SearchControl
+    dataset: Dataset,
+    how: Learning,
+    components: Mapping[str, CellModel],
+    control: SearchControl,
 ) -> dict[int, Matrix]:
     """Return the ratios of variables whose cells are missing by their own value.
 
@@ -253,14 +289,18 @@ def _ratios(
         pooled([model.posterior(data) for model in models.values()], data)
         for models, data in ((others, table), (components, dataset))
     )
-    nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
+    nothing = replace(
+        dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None
+    )
     marginals = cell_probabilities(mean_shares(dataset)[None], nothing)
     weights = dataset.row_weights[rows[known]]
     at_random = PredictedCells(columns[known], hidden[known], weights)
     return self_masking_ratios(dataset, missing, marginals, at_random)
 
 
-def with_hidden_cells(dataset: Dataset, share: float, rng: np.random.Generator) -> Dataset:
+def with_hidden_cells(
+    dataset: Dataset, share: float, rng: np.random.Generator
+) -> Dataset:
     """Hide a share of the observed cells; each variable keeps one that it has."""
     codes = dataset.codes.copy()
     codes[rng.random(codes.shape) < share] = MISSING

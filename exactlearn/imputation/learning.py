@@ -52,7 +52,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal[
-    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+    "structural-em",
+    "structural-em-hard",
+    "exact",
+    "branching",
+    "gadget",
+    "t-local",
+    "mode",
 ]
 
 Missingness = Literal["ignored", "learned"]
@@ -81,7 +87,10 @@ EM_TOLERANCE = 1e-3
 """Gain for each row below which EM for the parameters of networks that are averaged ends."""
 
 QUICK = SolverParameters(
-    uses_up_time=False, order_budget=0, least_order_budget=1_000_000, relaxation_budget=0
+    uses_up_time=False,
+    order_budget=0,
+    least_order_budget=1_000_000,
+    relaxation_budget=0,
 )
 """A short search among orders: networks that are averaged need not be optimal."""
 
@@ -166,7 +175,9 @@ class Imputed(ByValue, shown="status values score bound network"):
     @property
     def ended(self) -> str:
         """The status of what is made of this by a network: no longer one that is proven."""
-        return self.status if self.status in ("feasible", "interrupted") else "heuristic"
+        return (
+            self.status if self.status in ("feasible", "interrupted") else "heuristic"
+        )
 
     @property
     def gap(self) -> float:
@@ -201,7 +212,9 @@ def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Learning(Displayed, shown="learner score max_parents smoothing networks seed time_limit"):
+class Learning(
+    Displayed, shown="learner score max_parents smoothing networks seed time_limit"
+):
     """How a network is learned from a table with missing cells.
 
     Parameters
@@ -293,10 +306,16 @@ class Learning(Displayed, shown="learner score max_parents smoothing networks se
     def settled(self) -> Defaults:
         """What is learned with: as given, else as the learner has it."""
         given = {name: getattr(self, name) for name in Defaults._fields}
-        return self.own._replace(**{k: value for k, value in given.items() if value is not None})
+        return self.own._replace(
+            **{k: value for k, value in given.items() if value is not None}
+        )
 
 
-register(learning=instance_of(Learning, "a Learning", "pass Learning(score='bic', seed=1), say"))
+register(
+    learning=instance_of(
+        Learning, "a Learning", "pass Learning(score='bic', seed=1), say"
+    )
+)
 
 
 def augmented(dataset: Dataset, how: Learning) -> Imputed:
@@ -307,7 +326,9 @@ def augmented(dataset: Dataset, how: Learning) -> Imputed:
     OptionError, TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    found = augment(dataset, how.settled.score, method=how.chosen, t=how.t, **_shared(how))
+    found = augment(
+        dataset, how.settled.score, method=how.chosen, t=how.t, **_shared(how)
+    )
     return replace(_imputed(found), bound=found.bound)
 
 
@@ -343,13 +364,16 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     if found.parents is None:
         return found
     return replace(
-        found, network=fit_em(dataset, found.parents, smoothing=how.settled.smoothing).model
+        found,
+        network=fit_em(dataset, found.parents, smoothing=how.settled.smoothing).model,
     )
 
 
 def _imputed(found: Augmentation | StructuralEM) -> Imputed:
     values = None if found.parents is None else found.values
-    return Imputed(values=values, parents=found.parents, score=found.score, status=found.status)
+    return Imputed(
+        values=values, parents=found.parents, score=found.score, status=found.status
+    )
 
 
 def _shared(how: Learning) -> dict[str, Any]:
@@ -360,7 +384,9 @@ def _shared(how: Learning) -> dict[str, Any]:
     return counts | {name: getattr(how, name) for name in names}
 
 
-def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianNetwork, ...], str]:
+def bootstrap_networks(
+    dataset: Dataset, how: Learning
+) -> tuple[tuple[BayesianNetwork, ...], str]:
     """Learn ``how.networks`` networks, each from a drawn completion of a bootstrap sample.
 
     Returns
@@ -385,11 +411,17 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
             rng = np.random.default_rng((how.seed, k))
             values = draw_completions(network, dataset, 1, rng)[0]
             sample = dataset.complete(values).resampled(rng)
-            parents = _best_parents(sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control)
+            parents = _best_parents(
+                sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control
+            )
             if parents is None or control.is_over:
                 break
             found = fit_em(
-                dataset, parents, smoothing=how.settled.smoothing, starts=1, tolerance=EM_TOLERANCE
+                dataset,
+                parents,
+                smoothing=how.settled.smoothing,
+                starts=1,
+                tolerance=EM_TOLERANCE,
             )
             network = found.model
             if k > 0:
@@ -416,7 +448,9 @@ def _best_parents(
         return None
     few = sample.n_variables <= FEW
     solver = ("dynamic" if few else "ordering") if how.solver == "auto" else how.solver
-    found = solve(problem, solver=solver, time_limit=control.remaining, parameters=QUICK)
+    found = solve(
+        problem, solver=solver, time_limit=control.remaining, parameters=QUICK
+    )
     return found.parents
 
 
@@ -457,4 +491,6 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    return fit_deletion(dataset, [()] * dataset.n_variables, method="aca", smoothing=0.0).model
+    return fit_deletion(
+        dataset, [()] * dataset.n_variables, method="aca", smoothing=0.0
+    ).model

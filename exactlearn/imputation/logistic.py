@@ -112,7 +112,9 @@ class Regressions:
         ridge = np.append(np.full(len(means), np.median(PENALTIES)), 1e-3)
         gram = design[:-1].T @ (design[:-1] * weights[:, None])
         scale = np.linalg.inv(np.linalg.cholesky(CURVATURE * gram + np.diag(ridge)))
-        return cls(design, np.ascontiguousarray(seen), sizes, free, scale.astype(np.float64))
+        return cls(
+            design, np.ascontiguousarray(seen), sizes, free, scale.astype(np.float64)
+        )
 
     def sums(self, values: Matrix) -> Matrix:
         """Return the sum over each variable's states, shape (variables, ...)."""
@@ -129,7 +131,9 @@ class Regressions:
         largest = np.maximum.reduceat(scores, np.cumsum(self.sizes) - self.sizes)
         probabilities = np.exp(scores - self.spread(largest))
         sums, totals = self.sums(probabilities), self.sums(self.seen)
-        loss = (totals * (largest + np.log(sums))).sum(1) - self.sums((self.seen * scores).sum(1))
+        loss = (totals * (largest + np.log(sums))).sum(1) - self.sums(
+            (self.seen * scores).sum(1)
+        )
         return loss, probabilities * self.spread(totals / sums) - self.seen
 
     def start(self) -> Matrix:
@@ -138,7 +142,9 @@ class Regressions:
         weights[:, -1] = np.log(np.maximum(self.seen.sum(1), 1e-3))
         return weights
 
-    def minimise(self, weights: Matrix, penalty: Matrix, control: SearchControl) -> Matrix:
+    def minimise(
+        self, weights: Matrix, penalty: Matrix, control: SearchControl
+    ) -> Matrix:
         """Return the weights after some iterations of L-BFGS."""
         from scipy.optimize import minimize  # takes long to import
 
@@ -149,14 +155,18 @@ class Regressions:
             new = moved(steps)
             loss, slope = self.loss(new)
             gradient = (slope @ self.design + new * penalty) * self.free
-            return loss.sum() + (penalty * new**2).sum() / 2, (gradient @ self.scale.T).ravel()
+            return loss.sum() + (penalty * new**2).sum() / 2, (
+                gradient @ self.scale.T
+            ).ravel()
 
         def stop(_: Matrix) -> None:
             if control.is_over:
                 raise StopIteration  # which the library takes for the end
 
         how: Any = {"callback": stop, "options": {"maxiter": ITERATIONS, "ftol": 0.0}}
-        found = minimize(cost, np.zeros(weights.size), jac=True, method="L-BFGS-B", **how)
+        found = minimize(
+            cost, np.zeros(weights.size), jac=True, method="L-BFGS-B", **how
+        )
         return moved(found.x)
 
     def path(self, least: Matrix | float, control: SearchControl) -> Iterator[Matrix]:
@@ -173,7 +183,10 @@ class Regressions:
             matrix[:, :-1] = self.spread(by_variable).repeat(self.sizes, axis=1)
             weights = self.minimise(weights, matrix, control)
             yield weights
-            squares = self.sums(self.sums(weights[:, :-1] ** 2).T).T / np.outer(sizes, sizes) + 1e-9
+            squares = (
+                self.sums(self.sums(weights[:, :-1] ** 2).T).T / np.outer(sizes, sizes)
+                + 1e-9
+            )
             mean = squares.sum(axis=1, keepdims=True) / max(len(sizes) - 1, 1)
             factors = ((mean / squares) ** ADAPTIVITY).clip(1 / MAX_FACTOR, MAX_FACTOR)
 
@@ -294,7 +307,9 @@ def one_hot(dataset: Dataset) -> NDArray[np.float64]:
     return np.where(codes == MISSING, np.nan, codes == states)
 
 
-def cell_probabilities(shares: NDArray[np.float64], dataset: Dataset) -> NDArray[np.float64]:
+def cell_probabilities(
+    shares: NDArray[np.float64], dataset: Dataset
+) -> NDArray[np.float64]:
     """Return the distribution of each missing cell from one share per row and state.
 
     Parameters
@@ -315,10 +330,14 @@ def cell_probabilities(shares: NDArray[np.float64], dataset: Dataset) -> NDArray
     states = np.arange(int(dataset.cardinalities.max(initial=1)))
     real = states < dataset.cardinalities[variables][:, None]
     columns = first_states(dataset.cardinalities)[variables][:, None] + states
-    found = np.where(real, shares[rows[:, None], np.where(real, columns, 0)], 0.0).clip(min=0.0)
+    found = np.where(real, shares[rows[:, None], np.where(real, columns, 0)], 0.0).clip(
+        min=0.0
+    )
     totals = found.sum(axis=1, keepdims=True)
     uniform = real / real.sum(axis=1, keepdims=True)
-    probabilities: NDArray[np.float64] = np.divide(found, totals, out=uniform, where=totals > 0)
+    probabilities: NDArray[np.float64] = np.divide(
+        found, totals, out=uniform, where=totals > 0
+    )
     return probabilities
 
 
@@ -398,14 +417,20 @@ def chained(
     """
     missing = dataset.codes == MISSING
     number = missing.sum(axis=0)
-    chosen = np.flatnonzero(number) if variables is None else np.array([*variables], np.int64)
+    chosen = (
+        np.flatnonzero(number)
+        if variables is None
+        else np.array([*variables], np.int64)
+    )
     first = first_states(dataset.cardinalities)
     for _ in range(rounds):
         before = shares.copy()
         for v in chosen[np.argsort(number[chosen], kind="stable")].tolist():
             if control.is_over:
                 return control.status
-            shares[missing[:, v], first[v] : first[v + 1]] = renew(shares, v, missing[:, v])
+            shares[missing[:, v], first[v] : first[v + 1]] = renew(
+                shares, v, missing[:, v]
+            )
         change = abs(shares - before)
         if change.max(initial=0.0) < tolerance:
             break

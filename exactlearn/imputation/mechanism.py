@@ -93,8 +93,12 @@ def learned_missingness_graph(
     partly = partly_missing(dataset)
     if not len(partly):
         return MissingnessGraph({})
-    nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
-    posterior, marginals = (averaged_posterior(networks, table) for table in (dataset, nothing))
+    nothing = replace(
+        dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None
+    )
+    posterior, marginals = (
+        averaged_posterior(networks, table) for table in (dataset, nothing)
+    )
     gains = _gains(dataset, posterior, marginals, partly)
     causes: dict[str, tuple[str, ...]] = {}
     for v, why in zip(partly.tolist(), _likeliest_causes(gains), strict=True):
@@ -107,7 +111,9 @@ def learned_missingness_graph(
 def partly_missing(dataset: Dataset) -> NDArray[np.int64]:
     """Return the variables with missing and observed cells, and with several states."""
     missing = dataset.codes == MISSING
-    return np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1))
+    return np.flatnonzero(
+        missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
+    )
 
 
 class PredictedCells(NamedTuple):
@@ -180,7 +186,9 @@ def self_masking_ratios(
             usual = _drawn_shift(at_random, v, marginals[v], PSEUDO_CELLS)[1]
             gain -= usual * weight / at_random.weight(v)
         if gain > _penalty(dataset) * (int(dataset.cardinalities[v]) - 1):
-            found[v] = np.divide(beta, marginals[v], out=np.zeros_like(beta), where=beta > 0)
+            found[v] = np.divide(
+                beta, marginals[v], out=np.zeros_like(beta), where=beta > 0
+            )
     return found
 
 
@@ -214,7 +222,8 @@ def is_not_at_random(
     for v, p in enumerate(marginals):
         if missing.weight(v) > 0 and at_random.weight(v) > 0:
             apart, hidden, alike = (
-                _drawn_shift(cells, v, p, n * TEST_PSEUDO_CELLS)[2] for cells, n in kinds
+                _drawn_shift(cells, v, p, n * TEST_PSEUDO_CELLS)[2]
+                for cells, n in kinds
             )
             statistic += 2 * (apart + hidden - alike)
             degrees += int((p > 0).sum()) - 1
@@ -226,7 +235,9 @@ def _drawn_shift(
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return the distribution of some cells, drawn to p, its gain, and its gain with the prior."""
     own = cells.columns == v
-    over = np.divide(cells.posterior[own], p, out=np.zeros((own.sum(), len(p))), where=p > 0)
+    over = np.divide(
+        cells.posterior[own], p, out=np.zeros((own.sum(), len(p))), where=p > 0
+    )
     weights = cells.weights[own]
     if not weights.sum() > 0:
         return p, 0.0, 0.0
@@ -244,7 +255,9 @@ def _gains(
     missing = dataset.codes[:, partly] == MISSING
     gains = np.full((len(partly), OTHERS + dataset.n_variables), -np.inf)
     gains[:, NEITHER] = 0.0
-    gains[:, ITSELF] = [_own_gain(dataset, v, posterior, marginals[v]) for v in partly.tolist()]
+    gains[:, ITSELF] = [
+        _own_gain(dataset, v, posterior, marginals[v]) for v in partly.tolist()
+    ]
     gains[:, OTHERS:] = _gains_by_others(dataset, posterior, missing)
     gains[np.arange(len(partly)), OTHERS + partly] = -np.inf
     return gains
@@ -290,7 +303,10 @@ def shifted(
 
 
 def _own_gain(
-    dataset: Dataset, v: int, posterior: NDArray[np.float64], marginal: NDArray[np.float64]
+    dataset: Dataset,
+    v: int,
+    posterior: NDArray[np.float64],
+    marginal: NDArray[np.float64],
 ) -> float:
     """Return the gain of a dependence of a variable's missing cells on their own values."""
     rows, columns = dataset.missing_cells.T
@@ -302,10 +318,14 @@ def _own_gain(
         return -np.inf
     states = dataset.codes[:, v]
     observed = np.zeros(len(marginal))
-    np.add.at(observed, states[states != MISSING], dataset.row_weights[states != MISSING])
+    np.add.at(
+        observed, states[states != MISSING], dataset.row_weights[states != MISSING]
+    )
     seen = observed[possible]
     apart = shifted(ratios, weights, p)[1] + float(rel_entr(seen, seen.sum() * p).sum())
-    alike = shifted(np.concatenate([np.diag(1 / p), ratios]), np.append(seen, weights), p)[1]
+    alike = shifted(
+        np.concatenate([np.diag(1 / p), ratios]), np.append(seen, weights), p
+    )[1]
     return apart - alike - _penalty(dataset) * (int(dataset.cardinalities[v]) - 1)
 
 

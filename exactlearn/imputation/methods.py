@@ -40,7 +40,9 @@ from exactlearn.imputation.learning import (
     likeliest,
 )
 
-Mode = Literal["stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode"]
+Mode = Literal[
+    "stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode"
+]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -113,8 +115,12 @@ class Imputer(Displayed, shown="mode learning network draws"):
     draws: int = 5
     tidy: bool = False
     _fitted: Dataset | None = field(default=None, init=False, repr=False)
-    _found: Imputed = field(default_factory=lambda: Imputed(values=None), init=False, repr=False)
-    _model: NetworkAverage | Pool = field(default_factory=NetworkAverage, init=False, repr=False)
+    _found: Imputed = field(
+        default_factory=lambda: Imputed(values=None), init=False, repr=False
+    )
+    _model: NetworkAverage | Pool = field(
+        default_factory=NetworkAverage, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -274,20 +280,27 @@ class Imputer(Displayed, shown="mode learning network draws"):
             return replace(self._found, probabilities=probabilities, table=table)
         values = self._values(table, probabilities)
         found = Imputed(
-            values=values, probabilities=probabilities, status=self._found.ended, table=table
+            values=values,
+            probabilities=probabilities,
+            status=self._found.ended,
+            table=table,
         )
         if self.mode in AVERAGING:
             return found
         order = [network.index(name) for name in table.names]
         column = {variable: k for k, variable in enumerate(order)}
         parents = tuple(tuple(column[p] for p in network.parents[v]) for v in order)
-        score = total_score(table.complete(values), parents, self.learning.settled.score)
+        score = total_score(
+            table.complete(values), parents, self.learning.settled.score
+        )
         return replace(found, parents=parents, network=network, score=score)
 
     @property
     def _network(self) -> BayesianNetwork:
         if self.network is None:
-            raise OptionError("the imputer has no network yet: call fit first, or give it one")
+            raise OptionError(
+                "the imputer has no network yet: call fit first, or give it one"
+            )
         return self.network
 
     def _table(self, dataset: Dataset) -> Dataset:
@@ -308,9 +321,13 @@ class Imputer(Displayed, shown="mode learning network draws"):
         """Return the state of each missing cell, those of a row jointly where the mode says so."""
         if self._found.values is not None and self._is_augmented(table):
             return self._found.values
-        if self.mode in ("augmentation", "mpe") and isinstance(self._model, NetworkAverage):
+        if self.mode in ("augmentation", "mpe") and isinstance(
+            self._model, NetworkAverage
+        ):
             return self._model.most_probable(table)
-        return likeliest(self._model.posterior(table) if probabilities is None else probabilities)
+        return likeliest(
+            self._model.posterior(table) if probabilities is None else probabilities
+        )
 
     def _is_augmented(self, table: Dataset) -> bool:
         """Return whether this is the table that augmentation completed."""
@@ -350,7 +367,9 @@ def _by_augmentation(learner: str, dataset: Dataset, how: Learning) -> Imputed:
 
 def _most_frequent(dataset: Dataset, how: Learning) -> Imputed:
     found = _by_augmentation("mode", dataset, how)
-    return replace(found, probabilities=averaged_posterior([independent(dataset)], dataset))
+    return replace(
+        found, probabilities=averaged_posterior([independent(dataset)], dataset)
+    )
 
 
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:

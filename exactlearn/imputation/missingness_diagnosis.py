@@ -114,7 +114,9 @@ class IndicatorTest(NamedTuple):
 
 
 @checked_arguments()
-def indicator_tests(dataset: DatasetLike, rng: np.random.Generator) -> tuple[IndicatorTest, ...]:
+def indicator_tests(
+    dataset: DatasetLike, rng: np.random.Generator
+) -> tuple[IndicatorTest, ...]:
     """Test each indicator of a table against each other variable.
 
     Parameters
@@ -131,13 +133,18 @@ def indicator_tests(dataset: DatasetLike, rng: np.random.Generator) -> tuple[Ind
     """
     tables = list(_tables(dataset))
     draws = min(max(DRAWS, DRAWS_PER_TEST * len(tables)), MAX_DRAWS)
-    tests = [IndicatorTest(v, u, *_tested(counts, draws, rng), np.nan) for v, u, counts in tables]
+    tests = [
+        IndicatorTest(v, u, *_tested(counts, draws, rng), np.nan)
+        for v, u, counts in tables
+    ]
     if not tests:
         return ()
     from scipy.stats import false_discovery_control  # takes long to import
 
     adjusted = false_discovery_control([test.p_value for test in tests])
-    found = (t._replace(adjusted=float(p)) for t, p in zip(tests, adjusted, strict=True))
+    found = (
+        t._replace(adjusted=float(p)) for t, p in zip(tests, adjusted, strict=True)
+    )
     return tuple(sorted(found, key=lambda test: (test.p_value, -test.statistic)))
 
 
@@ -146,7 +153,9 @@ def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     missing, weights = dataset.codes == MISSING, dataset.row_weights[:, None]
     first = first_states(dataset.cardinalities)
     states = np.nan_to_num(one_hot(dataset))
-    counts = np.stack([(~missing * weights).T @ states, (missing * weights).T @ states], axis=-1)
+    counts = np.stack(
+        [(~missing * weights).T @ states, (missing * weights).T @ states], axis=-1
+    )
     for v in np.flatnonzero(missing.any(axis=0)).tolist():
         for u in range(dataset.n_variables):
             table = counts[v, first[u] : first[u + 1]]
@@ -161,7 +170,9 @@ def _tested(
     """Return the fields of a test from the statistic to the p-value."""
     states, total = counts.sum(axis=1), float(counts.sum())
     expected = states[:, None] * (counts.sum(axis=0) / total)
-    statistic = max(0.0, 2 * float((xlogy(counts, counts) - xlogy(counts, expected)).sum()))
+    statistic = max(
+        0.0, 2 * float((xlogy(counts, counts) - xlogy(counts, expected)).sum())
+    )
     degrees, rates = len(counts) - 1, counts[:, 1] / states
     fields = statistic, degrees, total, float(rates.min()), float(rates.max())
     if expected.min() >= LEAST_EXPECTED or (counts != np.rint(counts)).any():
@@ -172,13 +183,17 @@ def _tested(
     return *fields, True, p_value
 
 
-def _permuted(counts: NDArray[np.float64], draws: int, rng: np.random.Generator) -> float:
+def _permuted(
+    counts: NDArray[np.float64], draws: int, rng: np.random.Generator
+) -> float:
     """Return the share of permutations whose statistic is as large."""
     table = counts.astype(np.int64)
     states = table.sum(axis=1)
     # Margins are fixed, so that only the sum of n log n over the cells varies.
     missing = rng.multivariate_hypergeometric(states, table[:, 1].sum(), size=draws)
-    drawn = (xlogy(missing, missing) + xlogy(states - missing, states - missing)).sum(axis=1)
+    drawn = (xlogy(missing, missing) + xlogy(states - missing, states - missing)).sum(
+        axis=1
+    )
     observed = float(xlogy(table, table).sum())
     as_large = int((drawn >= observed - 1e-9 * abs(observed)).sum())
     return (as_large + 1) / (draws + 1)
@@ -207,7 +222,9 @@ def diagnosed_missingness_graph(
     sample = dataset.drawn(GRAPH_ROWS, rng)
     network = _tree(sample)
     graph = learned_missingness_graph(sample, [network])
-    full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
+    full = np.flatnonzero(
+        ~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1)
+    )
     dependent = {(test.indicator, test.variable) for test in tests}
     observed = {dataset.names[v] for v in full}
     causes: dict[str, tuple[str, ...]] = {}
@@ -219,7 +236,9 @@ def diagnosed_missingness_graph(
             causes[name] = separators or found
         else:
             causes[name] = separators
-            tested = sorted((t for t in tests if t.indicator == name), key=lambda t: -t.statistic)
+            tested = sorted(
+                (t for t in tests if t.indicator == name), key=lambda t: -t.statistic
+            )
             others = [t.variable for t in tested if t.variable not in observed]
             suspected[name] = [*others[:SUSPECTS], name]
         causes[name] = tuple(u for u in causes[name] if (name, u) in dependent)
@@ -241,7 +260,9 @@ def _chosen_by_em(
             dataset, network.parents, one, smoothing=SMOOTHING, tolerance=1e-5
         )
         families = one.parents(dataset.names)
-        sizes = (prod(int(dataset.cardinalities[u]) for u in family) for family in families)
+        sizes = (
+            prod(int(dataset.cardinalities[u]) for u in family) for family in families
+        )
         own = sum(name in causes for name, causes in one.causes.items())
         return float(fit.log_likelihoods[-1]) - penalty * sum(sizes) - margin * own
 
@@ -272,7 +293,9 @@ def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
     for name, causes in graph.causes.items():
         said = [cause for cause in causes if cause != name]
         said += ["their own value"] * (name in causes)
-        said += [f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())]
+        said += [
+            f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())
+        ]
         words[name] = ", ".join(said) or "nothing"
     return words
 
@@ -307,7 +330,9 @@ def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:
     """
     if dataset.is_complete:
         return Recommendation(
-            "complete", "", "no cell is missing: relative frequencies maximise the likelihood"
+            "complete",
+            "",
+            "no cell is missing: relative frequencies maximise the likelihood",
         )
     is_ignorable = graph.kind != "MNAR"
     text = "" if is_ignorable else str(graph)

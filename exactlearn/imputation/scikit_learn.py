@@ -139,7 +139,9 @@ def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
 
     control = SearchControl.within(how.time_limit)
     indicators = one_hot(dataset)
-    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(indicators)
+    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(
+        indicators
+    )
     shares = np.empty_like(indicators)
     for begin in range(0, dataset.n_rows, BLOCK):
         if control.is_over:
@@ -189,7 +191,9 @@ def impute_mice(dataset: Dataset, how: Learning) -> Imputed:
 def impute_boosted(dataset: Dataset, how: Learning) -> Imputed:
     """Predict each column by gradient-boosted trees on the others as they are observed."""
     codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes)
-    return _chained(dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes)
+    return _chained(
+        dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes
+    )
 
 
 def _chained(
@@ -210,14 +214,18 @@ def _chained(
     _require(dataset)
     missing = dataset.codes == MISSING
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
-    incomplete &= dataset.n_variables > 1  # else nothing predicts: the shares of observed cells
+    incomplete &= (
+        dataset.n_variables > 1
+    )  # else nothing predicts: the shares of observed cells
     shares = with_shares(dataset, mean_shares(dataset))
     inputs, first = shares.copy(), first_states(dataset.cardinalities)
 
     def renew(_: Matrix, v: int, hidden: NDArray[np.bool_]) -> Matrix:
         own = slice(first[v], first[v + 1])
         others = (
-            np.delete(inputs, own, axis=1) if features is None else np.delete(features, v, axis=1)
+            np.delete(inputs, own, axis=1)
+            if features is None
+            else np.delete(features, v, axis=1)
         )
         states = dataset.codes[~hidden, v].astype(np.int64)
         size = int(dataset.cardinalities[v])
@@ -262,7 +270,9 @@ def _regressed(column: Column) -> Matrix:
     found = np.empty((len(column.wanted), column.n_states))
     # Two shares add up to one: the second gives both.
     for state in range(1 if column.n_states == 2 else 0, column.n_states):
-        ridge = BayesianRidge().fit(column.known, (column.states == state).astype(np.float64))
+        ridge = BayesianRidge().fit(
+            column.known, (column.states == state).astype(np.float64)
+        )
         found[:, state] = ridge.predict(column.wanted)
     if column.n_states == 2:
         found[:, 0] = 1 - found[:, 1]
@@ -282,7 +292,9 @@ def _by_logits(column: Column) -> Matrix:
     from sklearn.linear_model import LogisticRegression
 
     if (column.states == column.states[0]).all():  # which the library refuses
-        one: Matrix = np.eye(column.n_states)[np.full(len(column.wanted), column.states[0])]
+        one: Matrix = np.eye(column.n_states)[
+            np.full(len(column.wanted), column.states[0])
+        ]
         return one
     return _classified(LogisticRegression(max_iter=MOST_STEPS), column)
 

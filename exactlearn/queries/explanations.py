@@ -91,11 +91,15 @@ def most_probable_explanations(
     [('False', 0.4233), ('False', 0.1814)]
     """
     if targets is not None and (not targets or len(set(targets)) < len(targets)):
-        raise OptionError("most probable states: name at least one variable, and each once")
+        raise OptionError(
+            "most probable states: name at least one variable, and each once"
+        )
     graph = conditional(model, evidence)
     if targets is not None:
         return _most_probable(graph, [graph.index(name) for name in targets], k)
-    unobserved = [v for v, name in enumerate(model.names) if name not in (evidence or {})]
+    unobserved = [
+        v for v, name in enumerate(model.names) if name not in (evidence or {})
+    ]
     if isinstance(model, NaiveBayes):
         return _best_of(graph, unobserved, k)
     best = zip(*best_rows(graph, k), strict=True)
@@ -138,7 +142,9 @@ def most_probable_states(
     return most_probable_explanations(model, evidence, targets=targets)[0]
 
 
-def _most_probable(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
+def _most_probable(
+    graph: DecisionGraph, targets: Sequence[int], k: int
+) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, if not too many."""
     bits = float(np.log2(graph.cardinalities[list(targets)]).sum())
     if bits > MOST_BITS:
@@ -152,7 +158,9 @@ def _most_probable(graph: DecisionGraph, targets: Sequence[int], k: int) -> list
 def _best_of(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, by branch and bound."""
     search = _BestFirst(graph, targets)
-    best = [_explanation(graph, targets, row, value) for row, value in islice(search, k)]
+    best = [
+        _explanation(graph, targets, row, value) for row, value in islice(search, k)
+    ]
     if len(best) < k and search.queue:
         raise TooLargeError(
             f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
@@ -192,7 +200,9 @@ class _BestFirst:
                 yield self._row(states), self._bounds([states])[0]
                 continue
             variable = self.order[len(states)]
-            children = [(*states, x) for x in range(int(self.graph.cardinalities[variable]))]
+            children = [
+                (*states, x) for x in range(int(self.graph.cardinalities[variable]))
+            ]
             for child, bound in zip(children, self._bounds(children), strict=True):
                 if bound > -inf:
                     heappush(self.queue, (-round(bound, LOG_DIGITS), child))

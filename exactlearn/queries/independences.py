@@ -18,7 +18,12 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.node_functions import Cube, NodeFunction, node_contexts, without_redundant
+from exactlearn.pdg.model.node_functions import (
+    Cube,
+    NodeFunction,
+    node_contexts,
+    without_redundant,
+)
 from exactlearn.queries.posteriors import Evidence, ModelLike, as_graph, conditional
 
 MAX_CONFIGURATIONS = 100_000
@@ -51,7 +56,9 @@ class NodeContexts:
 
 
 @dataclass(frozen=True, repr=False)
-class VariableIndependences(Displayed, shown="variable depends_on independent_of nodes"):
+class VariableIndependences(
+    Displayed, shown="variable depends_on independent_of nodes"
+):
     """What a graph states on a variable and its ancestors.
 
     Parameters
@@ -100,7 +107,9 @@ class VariableIndependences(Displayed, shown="variable depends_on independent_of
             stated.append(f"depends on {_listed(self.depends_on)}")
         line += f": {'; '.join(stated) or 'no independence'}"
         if not self.complete:
-            line += "\n  not all contexts were looked at: there are too many configurations"
+            line += (
+                "\n  not all contexts were looked at: there are too many configurations"
+            )
         return line
 
     def rows(self, most: int = 10) -> Iterator[tuple[str, str, str]]:
@@ -161,18 +170,27 @@ def independences(
     """
     graph = conditional(model, evidence) if evidence else as_graph(model)
     names = [targets] if isinstance(targets, str) else targets
-    wanted = range(graph.n_variables) if names is None else [graph.index(x) for x in names]
-    paths: dict[int, list[int]] = {}  # the ancestors of each variable in the forest, nearest first
+    wanted = (
+        range(graph.n_variables) if names is None else [graph.index(x) for x in names]
+    )
+    paths: dict[
+        int, list[int]
+    ] = {}  # the ancestors of each variable in the forest, nearest first
     for v in graph.order.tolist():
         above = int(graph.forest[v])
         paths[v] = [above, *paths[above]] if above >= 0 else []
-    reached = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
+    reached = (
+        np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
+    )
     single = np.bincount(graph.variable[reached], minlength=graph.n_variables) == 1
     return [_of_variable(graph, v, paths, single) for v in wanted]
 
 
 def _of_variable(
-    graph: DecisionGraph, v: int, paths: Mapping[int, list[int]], single: NDArray[np.bool_]
+    graph: DecisionGraph,
+    v: int,
+    paths: Mapping[int, list[int]],
+    single: NDArray[np.bool_],
 ) -> VariableIndependences:
     function = NodeFunction(graph, v, paths[v])
     above = function.needed
@@ -194,7 +212,9 @@ def _of_variable(
     # All rows reach one node of the top, so nothing beside its subtree matters within it.
     top = next(u for u in (v, *paths[v]) if single[u])
     always = [u for u, path in sorted(paths.items()) if u != top and top not in path]
-    rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)]
+    rest = [
+        u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)
+    ]
     first = int(graph.first_nodes[v])
     parameters = graph.parameters_of(v)
     nodes = (

@@ -50,7 +50,9 @@ MAX_CELLS = 100_000_000
 
 @checked_arguments()
 def entropy(
-    model: ModelLike, evidence: Evidence | None = None, targets: str | Sequence[str] | None = None
+    model: ModelLike,
+    evidence: Evidence | None = None,
+    targets: str | Sequence[str] | None = None,
 ) -> float:
     """Return the entropy of some variables given the evidence, in nats.
 
@@ -185,7 +187,9 @@ def _of_all_rows(p: Model, q: Model) -> float:
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
     """Follow both graphs together: for each variable, pairs of nodes and how often reached."""
     total = 0.0
-    pairs: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = {}
+    pairs: dict[
+        int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+    ] = {}
     for v in p.order.tolist():
         if p.forest[v] < 0:
             pairs[v] = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)
@@ -238,7 +242,9 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
 
 def _as_network(model: Graphical) -> BayesianNetwork:
     """Return the network of a model; of a graph, with variables for the nodes behind the others."""
-    return normalised(model) if isinstance(model, BayesianNetwork) else to_network(model)
+    return (
+        normalised(model) if isinstance(model, BayesianNetwork) else to_network(model)
+    )
 
 
 def _together(

@@ -138,7 +138,9 @@ class Answer(Displayed):
         """
         import pandas as pd
 
-        rows = [(x, s, p) for x, states in self.posterior.items() for s, p in states.items()]
+        rows = [
+            (x, s, p) for x, states in self.posterior.items() for s, p in states.items()
+        ]
         return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
 
@@ -259,7 +261,9 @@ def _eliminated_joint(
     plan = plan_elimination(prepared(model), codes, unobserved)
     if not is_affordable([plan]):
         return None
-    joint, log_probability = eliminate_to_joint(prepared(model), codes, unobserved, plan)
+    joint, log_probability = eliminate_to_joint(
+        prepared(model), codes, unobserved, plan
+    )
     if log_probability == -inf:
         refuse_evidence(evidence or {})
     answer = np.zeros([int(model.cardinalities[v]) for v in targets])
@@ -294,7 +298,9 @@ class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence
         """Return the posteriors as a pandas frame, one column for each (variable, state)."""
         import pandas as pd
 
-        columns = [(x, s) for x, own in zip(self.names, self.states, strict=True) for s in own]
+        columns = [
+            (x, s) for x, own in zip(self.names, self.states, strict=True) for s in own
+        ]
         index = pd.MultiIndex.from_tuples(columns, names=["variable", "state"])
         return pd.DataFrame(np.hstack(self.posteriors), self.row_index, index)
 
@@ -333,7 +339,9 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
 
         columns = pd.Index(self.states, name=self.name)
         predicted = pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
-        return pd.DataFrame(self.posterior, self.row_index, columns).assign(predicted=predicted)
+        return pd.DataFrame(self.posterior, self.row_index, columns).assign(
+            predicted=predicted
+        )
 
     @property
     def labelled_weights(self) -> NDArray[np.float64]:
@@ -346,7 +354,9 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
 
         Infinite where that is zero, or the row is impossible; NaN where the row has no label.
         """
-        of_label = np.nan_to_num(self.posterior[np.arange(len(self.labels)), self.labels])
+        of_label = np.nan_to_num(
+            self.posterior[np.arange(len(self.labels)), self.labels]
+        )
         with np.errstate(divide="ignore"):
             return np.where(self.labels >= 0, -np.log(of_label), np.nan)
 
@@ -407,8 +417,12 @@ def query_rows(
     1         0.0  1.0  0.0  1.0
     2         0.0  1.0  0.0  1.0
     """
-    wanted = [model.index(name) for name in (model.names if targets is None else targets)]
-    answers, logs = _posteriors(model, _codes(model, dataset, unseen), wanted, n_threads(threads))
+    wanted = [
+        model.index(name) for name in (model.names if targets is None else targets)
+    ]
+    answers, logs = _posteriors(
+        model, _codes(model, dataset, unseen), wanted, n_threads(threads)
+    )
     return TableAnswer(
         tuple(model.names[v] for v in wanted),
         tuple(model.states[v] for v in wanted),
@@ -460,7 +474,9 @@ def classify(
     codes[:, variable] = MISSING
     (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
     possible = np.isfinite(logs)
-    predicted = np.where(possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1)
+    predicted = np.where(
+        possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1
+    )
     return Classification(
         name=name,
         states=model.states[variable],
@@ -556,7 +572,9 @@ def _of_one_row(
         posterior[0, state_first[v] + row[v]] = 1.0
     for v, plan in zip(targets, plans, strict=True):
         states = slice(state_first[v], state_first[v] + network.cardinalities[v])
-        posterior[0, states], log_likelihood = eliminate_to_joint(network, row, [v], plan)
+        posterior[0, states], log_likelihood = eliminate_to_joint(
+            network, row, [v], plan
+        )
     return posterior, np.array([log_likelihood])
 
 

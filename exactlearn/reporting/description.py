@@ -57,7 +57,15 @@ BY_NAME = {
 """Keys of objects by names, of variables or models, which are columns of one table."""
 
 MEANINGS = {
-    *("loss_of_next_best", "posterior", "probability", "bayes_factor", "reason", "verdict", "why"),
+    *(
+        "loss_of_next_best",
+        "posterior",
+        "probability",
+        "bayes_factor",
+        "reason",
+        "verdict",
+        "why",
+    ),
 }
 """Keys whose texts are sentences."""
 
@@ -214,7 +222,11 @@ def describe(
     for name, value in record.items():
         at = f"{key}.{name}" if key else name
         heading = TITLES.get(name) or label(name).capitalize()
-        if name in HIDDEN or value is None or (name == "reversible" and "parents" in record):
+        if (
+            name in HIDDEN
+            or value is None
+            or (name == "reversible" and "parents" in record)
+        ):
             continue
         if name in SENTENCES and isinstance(value, list):
             texts += map(str, value)
@@ -222,7 +234,11 @@ def describe(
             texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
         elif name in ARCS and isinstance(value, list) and not any(map(_is_row, value)):
             facts |= {label(name): ", ".join(_arcs(value, ARCS[name]))} if value else {}
-        elif not isinstance(value, Mapping | list) or _is_plain(value) or name == "evidence":
+        elif (
+            not isinstance(value, Mapping | list)
+            or _is_plain(value)
+            or name == "evidence"
+        ):
             text = text_of(name, value)
             counts = record.get("counts") if name == "status" else None
             text += for_counts(counts) if isinstance(counts, str) else ""
@@ -233,10 +249,14 @@ def describe(
             table = _of_family({"parents": value}, "parents", most)
             others.append(Section(key=at, title=heading, tables=[table], record=value))
         elif name in by_name:
-            own += [table] if len((table := _table(by_name[name], most)).head) > 1 else []
+            own += (
+                [table] if len((table := _table(by_name[name], most)).head) > 1 else []
+            )
         elif isinstance(value, Mapping):
             others += describe(value, most=most, key=at, title=heading)
-        elif any(_is_row(one) and "command" in one for one in value):  # no rows, but steps
+        elif any(
+            _is_row(one) and "command" in one for one in value
+        ):  # no rows, but steps
             for number, one in enumerate(value, 1):
                 inner = {k: x for k, x in one.items() if k != "command"}
                 others += describe(
@@ -245,7 +265,9 @@ def describe(
         elif len(value) > 1 or name not in SEVERAL:
             table = _table([_without_arcs(value, k) for k in range(len(value))], most)
             others.append(Section(key=at, title=heading, tables=[table], record=value))
-    first = Section(key=key, title=title, facts=facts, texts=texts, tables=own, record=record)
+    first = Section(
+        key=key, title=title, facts=facts, texts=texts, tables=own, record=record
+    )
     return [first, *others]
 
 
@@ -320,7 +342,9 @@ def probability(p: float) -> Share:
     """
     if p in (0.0, 1.0):
         return Share(str(int(p)), p)
-    return Share(f"{p:.2g}" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}", p)
+    return Share(
+        f"{p:.2g}" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}", p
+    )
 
 
 def _is_plain(value: Any) -> bool:
@@ -329,7 +353,9 @@ def _is_plain(value: Any) -> bool:
         return not value
     return all(
         not isinstance(one, Mapping)
-        and not (isinstance(one, list) and any(isinstance(x, list | Mapping) for x in one))
+        and not (
+            isinstance(one, list) and any(isinstance(x, list | Mapping) for x in one)
+        )
         for one in value
     )
 
@@ -347,7 +373,9 @@ def _of_family(record: Mapping[str, Any], name: str, most: int) -> Table:
                 name = brief(variable) if k == 0 else ""
                 rows.append([name, brief(state), Share(f"{p:.6f}", p)])
         head = ("variable", "state", "probability")
-        return Table(head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows))
+        return Table(
+            head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows)
+        )
     marks = dict.fromkeys(map(tuple, record.get("reversible", ())), " (reversible)")
     for variable, family in record[name].items():
         texts = [brief(p) + marks.get((p, variable), "") for p in family]
@@ -362,9 +390,15 @@ def _joined(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """
     found: dict[str, list[dict[str, Any]]] = {}
     bases: dict[str, Mapping[str, Any]] = {}
-    known = [(k, x) for k, x in record.items() if k in BY_NAME and isinstance(x, Mapping) and x]
+    known = [
+        (k, x)
+        for k, x in record.items()
+        if k in BY_NAME and isinstance(x, Mapping) and x
+    ]
     for key, value in sorted(known, key=lambda one: -len(one[1])):
-        base = next((k for k, other in bases.items() if value.keys() <= other.keys()), key)
+        base = next(
+            (k for k, other in bases.items() if value.keys() <= other.keys()), key
+        )
         if base == key:
             bases[key] = value
             found[key] = [{"name": name} for name in value]
@@ -383,7 +417,8 @@ def _without_arcs(rows: Sequence[Mapping[str, Any]], k: int) -> Mapping[str, Any
     if not isinstance(rows[k].get("parents"), Mapping):
         return rows[k]
     first, own = (
-        {(p, v) for v, family in rows[at]["parents"].items() for p in family} for at in (0, k)
+        {(p, v) for v, family in rows[at]["parents"].items() for p in family}
+        for at in (0, k)
     )
     shown = {key: x for key, x in rows[k].items() if key not in ("parents", *ARCS)}
     return {
@@ -401,7 +436,9 @@ def _arcs(arcs: Any, sign: str = "→") -> list[str]:
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the columns of a row, numbers together with their standard errors."""
     for key, value in row.items():
-        if key in HIDDEN or (key.removesuffix("_error") in row and key.endswith("_error")):
+        if key in HIDDEN or (
+            key.removesuffix("_error") in row and key.endswith("_error")
+        ):
             continue
         if key == "status":
             yield key, str(value)
@@ -436,7 +473,9 @@ def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
     """Return the table of some rows; columns that say nothing are left out."""
     cells = [dict(_flat(row)) for row in rows[:most]]
     columns = [
-        c for c in dict.fromkeys(c for row in cells for c in row) if any(r.get(c) for r in cells)
+        c
+        for c in dict.fromkeys(c for row in cells for c in row)
+        if any(r.get(c) for r in cells)
     ]
     numbers = frozenset(
         label(c)

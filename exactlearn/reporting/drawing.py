@@ -66,7 +66,11 @@ class Drawing:
 
     def width_of(self, arc: Arc) -> float:
         """Return the width of an arc in points."""
-        return STRONGEST * max(0.1, self.strengths[arc]) if arc in self.strengths else ARC_WIDTH
+        return (
+            STRONGEST * max(0.1, self.strengths[arc])
+            if arc in self.strengths
+            else ARC_WIDTH
+        )
 
     def arc_title(self, number: int) -> str:
         """Return an arc in words."""
@@ -123,9 +127,13 @@ def with_posteriors(
         if name in posterior or name in evidence:
             weights = posterior.get(name) or evidence[name]
             top = 1.0 if name in posterior else max(weights.values())
-            states = _most_probable({state: weight / top for state, weight in weights.items()})
+            states = _most_probable(
+                {state: weight / top for state, weight in weights.items()}
+            )
             labels[box], shares[box] = _box_label(name, states), tuple(states.values())
-    observed = frozenset(box for box, name in enumerate(drawing.labels) if name in evidence)
+    observed = frozenset(
+        box for box, name in enumerate(drawing.labels) if name in evidence
+    )
     return replace(drawing, labels=tuple(labels), shares=shares, observed=observed)
 
 
@@ -139,7 +147,9 @@ def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
 
 def structure_drawing(named: NamedGraph) -> Drawing:
     """Return the drawing of a DAG, a pattern or a CPDAG."""
-    arcs = tuple((p, child) for child, family in enumerate(named.parents) for p in family)
+    arcs = tuple(
+        (p, child) for child, family in enumerate(named.parents) for p in family
+    )
     undirected = frozenset(arcs) - named.graph.directed
     return Drawing(named.names, arcs, ("",) * len(arcs), undirected=undirected)
 
@@ -187,11 +197,15 @@ def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
 def _node_label(graph: DecisionGraph, node: int) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    return _box_label(graph.names[v], dict(zip(graph.states[v], row.tolist(), strict=True)))
+    return _box_label(
+        graph.names[v], dict(zip(graph.states[v], row.tolist(), strict=True))
+    )
 
 
 def _box_label(name: str, states: Mapping[str, float]) -> str:
-    return "\n".join([name, *(f"{state}: {probability(p)}" for state, p in states.items())])
+    return "\n".join(
+        [name, *(f"{state}: {probability(p)}" for state, p in states.items())]
+    )
 
 
 def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:

@@ -83,7 +83,9 @@ def layered_layout(
     return LayeredLayout(
         x=x[: len(layer)],
         layer=layer,
-        courses=tuple(tuple((float(x[p]), int(layers[p])) for p in chain) for chain in chains),
+        courses=tuple(
+            tuple((float(x[p]), int(layers[p])) for p in chain) for chain in chains
+        ),
     )
 
 
@@ -110,7 +112,9 @@ def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
     return layer
 
 
-def _split(layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
+def _split(
+    layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links
+) -> NDArray[np.int64]:
     """Make two layers of each that is too wide: its boxes have no arcs among each other.
 
     This ends: each split leaves at least one box above and one below, so that there are at most as
@@ -125,14 +129,22 @@ def _split(layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links) -
             k += 1
             continue
         # A box that is moved down lengthens the arcs from above, the others those to below.
-        own = own[np.argsort([len(above[v]) - len(below[v]) for v in own], kind="stable")[::-1]]
+        own = own[
+            np.argsort([len(above[v]) - len(below[v]) for v in own], kind="stable")[
+                ::-1
+            ]
+        ]
         layer = layer + (layer > k)
-        half = int(np.searchsorted(np.cumsum(extent[own]), extent[own].sum() / 2, side="right"))
+        half = int(
+            np.searchsorted(np.cumsum(extent[own]), extent[own].sum() / 2, side="right")
+        )
         layer[own[min(max(half, 1), len(own) - 1) :]] += 1
     return layer
 
 
-def _chains(layer: NDArray[np.int64], arcs: Links) -> tuple[list[list[int]], NDArray[np.int64]]:
+def _chains(
+    layer: NDArray[np.int64], arcs: Links
+) -> tuple[list[list[int]], NDArray[np.int64]]:
     """Give each arc a passing point in every layer that it crosses."""
     layers = layer.tolist()
     chains = []
@@ -185,7 +197,9 @@ def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     return best
 
 
-def _depth_first(layer: list[int], near: list[list[int]]) -> tuple[list[list[int]], list[int]]:
+def _depth_first(
+    layer: list[int], near: list[list[int]]
+) -> tuple[list[list[int]], list[int]]:
     """Return the points of each layer in the order of a depth-first search, and their places."""
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     place = [-1] * len(layer)
@@ -210,7 +224,10 @@ def _sort(row: list[int], near: list[list[int]], place: list[int]) -> None:
 
 
 def _transpose(
-    rows: list[list[int]], above: list[list[int]], below: list[list[int]], place: list[int]
+    rows: list[list[int]],
+    above: list[list[int]],
+    below: list[list[int]],
+    place: list[int],
 ) -> None:
     """Exchange neighbours as long as that removes crossings."""
     better = True
@@ -278,7 +295,9 @@ def _places(
 
 
 def _least(
-    cost: NDArray[Any], rows: Sequence[Sequence[tuple[int, float]]], sides: Sequence[float]
+    cost: NDArray[Any],
+    rows: Sequence[Sequence[tuple[int, float]]],
+    sides: Sequence[float],
 ) -> NDArray[np.float64] | None:
     """Return the cheapest nonnegative vector whose rows reach their sides, if there is one.
 
@@ -291,6 +310,8 @@ def _least(
 
     columns, factors = zip(*(entry for row in rows for entry in row), strict=True)
     first = np.cumsum([0, *map(len, rows)])
-    matrix: Any = csr_array((np.negative(factors), columns, first), shape=(len(rows), len(cost)))
+    matrix: Any = csr_array(
+        (np.negative(factors), columns, first), shape=(len(rows), len(cost))
+    )
     found: Any = linprog(cost, A_ub=matrix, b_ub=np.negative(sides), method="highs-ds")
     return None if found.x is None else np.asarray(found.x)

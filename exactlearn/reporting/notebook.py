@@ -87,7 +87,9 @@ def html(value: Displayed) -> str | None:
             name=type(value).__name__,
             figures=figures,
             svg=picture,
-            legend="" if drawing is None else legend(drawing, STRENGTHS["edge_strength"]),
+            legend=""
+            if drawing is None
+            else legend(drawing, STRENGTHS["edge_strength"]),
             texts=_texts(value),
             sections=describe(record, most=MOST_TABLES) if record else (),
             details=details,
@@ -105,7 +107,9 @@ def _drawn(drawing: Drawing) -> Markup | None:
     with suppress(TooLargeError):
         picture = placed(drawing)
         least = SMALLEST * PIXELS * picture.whole_size[0]
-        return Markup(svg_file(picture, f"min-width:{least:.0f}px;max-width:100%;height:auto"))
+        return Markup(
+            svg_file(picture, f"min-width:{least:.0f}px;max-width:100%;height:auto")
+        )
     return None
 
 
@@ -124,7 +128,9 @@ def _drawing(value: Any) -> Drawing | None:
         case ArcStrengths(names=names):
             best = value.averaged().parents
             shares = value.edges
-            strengths = {(p, v): float(shares[p, v]) for v, own in enumerate(best) for p in own}
+            strengths = {
+                (p, v): float(shares[p, v]) for v, own in enumerate(best) for p in own
+            }
             return _marked_drawing(names, best, strengths)
         case PartiallyDirectedGraph():
             names = _numbers(value.n_variables)
@@ -168,8 +174,14 @@ def _record(value: Any) -> dict[str, Any]:
     match value:
         case Certificate():
             rules = list(value.described_restrictions())
-            checks = "not here: certificate.check(scores), or the command verify, does it"
-            return {"digest": value.digest, "restrictions": rules or None, "checked": checks}
+            checks = (
+                "not here: certificate.check(scores), or the command verify, does it"
+            )
+            return {
+                "digest": value.digest,
+                "restrictions": rules or None,
+                "checked": checks,
+            }
         case Ranking(solutions=found) | Enumeration(networks=found):
             return {"networks": [_network_row(one) for one in found]}
         case ArcStrengths():
@@ -192,7 +204,10 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, MissingnessGraph):
         return list(value.statements)
     if isinstance(value, LearnedNetwork):
-        return [value.reason, *(f"{name}: {why}" for name, why in value.left_out.items())]
+        return [
+            value.reason,
+            *(f"{name}: {why}" for name, why in value.left_out.items()),
+        ]
     said = getattr(value, "reason", "") or getattr(value, "message", "")
     return [said] if said else []
 
@@ -208,13 +223,18 @@ def _details(value: Any) -> list[tuple[str, Markup]]:
             tables = Markup("").join(map(parts().conditional, own))
             return [("Conditional probability tables", tables)]
         case LearnedNetwork():
-            return [(repr(value.dataset), _details(value.dataset)[0][1]), *_details(value.network)]
+            return [
+                (repr(value.dataset), _details(value.dataset)[0][1]),
+                *_details(value.network),
+            ]
     network = _network_in(value)
     return [] if network is None or isinstance(value, Answer) else _details(network)
 
 
 def _first_rows(value: Dataset) -> Table:
-    states = [(*own, "missing") for own in value.states[:MOST_VARIABLES]]  # code -1 is the last
+    states = [
+        (*own, "missing") for own in value.states[:MOST_VARIABLES]
+    ]  # code -1 is the last
     rows = [
         [own[code] for own, code in zip(states, row, strict=False)]
         for row in value.codes[:HEAD].tolist()

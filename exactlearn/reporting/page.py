@@ -25,7 +25,14 @@ from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.description import Section, Share, Table, describe, number, probability
+from exactlearn.reporting.description import (
+    Section,
+    Share,
+    Table,
+    describe,
+    number,
+    probability,
+)
 from exactlearn.reporting.drawing import (
     Drawing,
     decision_graph_drawing,
@@ -121,13 +128,18 @@ class PageContent:
         if not key:
             return "", {}
         both = {(one["child"], one["parent"]): float(one[key]) for one in known}
-        return STRENGTHS[key], {**both, **{arc[::-1]: share for arc, share in both.items()}}
+        return STRENGTHS[key], {
+            **both,
+            **{arc[::-1]: share for arc, share in both.items()},
+        }
 
 
 @cache
 def templates() -> Environment:
     """Return the templates of this package, which escape every text."""
-    return Environment(loader=PackageLoader("exactlearn.reporting", ""), autoescape=True)
+    return Environment(
+        loader=PackageLoader("exactlearn.reporting", ""), autoescape=True
+    )
 
 
 @cache
@@ -150,7 +162,9 @@ def page(found: PageContent) -> str:
     ids = [f"{id_}-{k}" if id_ in ids[:k] else id_ for k, id_ in enumerate(ids)]
     sections = [(id_, *one) for id_, one in zip(ids, made, strict=True)]
     template = templates().get_template("page.html")
-    return template.render(title=found.title, notes=found.notes, sections=sections) + "\n"
+    return (
+        template.render(title=found.title, notes=found.notes, sections=sections) + "\n"
+    )
 
 
 def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
@@ -163,7 +177,9 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
         yield "Data", data_tables(found.data)
     if isinstance(found.record.get("posterior"), dict):
         yield "Posterior", _answer(found, found.record, "posterior")
-    if found.graph is not None and "Decision graph" not in [one.title for one in others]:
+    if found.graph is not None and "Decision graph" not in [
+        one.title for one in others
+    ]:
         others.append(Section(key="decision_graph", title="Decision graph"))
     for k, section in enumerate(others):
         if section.key == "network" and found.parents:
@@ -171,7 +187,9 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
         content = parts().section(section)
         if section.key == "bootstrap.averaged" and section.record:
             drawing = _drawing(found, section.record, _reversible(section.record))
-            content = _picture(drawing, "averaged network", _arrows(found, drawing)) + content
+            content = (
+                _picture(drawing, "averaged network", _arrows(found, drawing)) + content
+            )
         if section.key == "decision_graph" and found.graph is not None:
             drawing = decision_graph_drawing(found.graph)
             content += _picture(drawing, "decision graph", OF_GRAPHS)
@@ -181,18 +199,27 @@ def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
     if points := [p for p in found.trace if isfinite(p[1]) or isfinite(p[2])]:
         yield "Search", _trace(points, float(found.record.get("seconds") or 0.0))
     if made_by := found.record.get("made_by"):
-        command = Markup("<pre><code>{}</code></pre>").format(join(made_by.get("command", ())))
-        told = describe({k: v for k, v in made_by.items() if k != "command"}, most=MOST_ROWS)
+        command = Markup("<pre><code>{}</code></pre>").format(
+            join(made_by.get("command", ()))
+        )
+        told = describe(
+            {k: v for k, v in made_by.items() if k != "command"}, most=MOST_ROWS
+        )
         yield "How it was made", command + Markup("").join(map(parts().section, told))
 
 
 def _network(found: PageContent, others: Sequence[Section]) -> Markup:
     """Return the network's picture, its conditional tables, and how its parameters were found."""
-    tables = [] if found.network is None else list(_tables_of_boxes(found.network, found.parents))
+    tables = (
+        []
+        if found.network is None
+        else list(_tables_of_boxes(found.network, found.parents))
+    )
     drawing = _drawing(found, found.parents, found.reversible)
     text = _arrows(found, drawing)
-    text += " Hover, tap or focus a variable (Tab, then arrow keys) for its probabilities." * bool(
-        tables
+    text += (
+        " Hover, tap or focus a variable (Tab, then arrow keys) for its probabilities."
+        * bool(tables)
     )
     content = _picture(drawing, "network", text, tables)
     own = [section for section in others if section.key == "network"]
@@ -214,7 +241,9 @@ def _drawing(
 
 
 def _arrows(found: PageContent, drawing: Drawing) -> str:
-    return f"Arrow: the parent points at the child. {legend(drawing, found.strengths[0])}"
+    return (
+        f"Arrow: the parent points at the child. {legend(drawing, found.strengths[0])}"
+    )
 
 
 def _reversible(parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
@@ -248,13 +277,17 @@ def _families(parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
     return [[place[p] for p in family] for family in parents.values()]
 
 
-def _picture(drawing: Drawing, name: str, text: str, tables: Sequence[Any] = ()) -> Markup:
+def _picture(
+    drawing: Drawing, name: str, text: str, tables: Sequence[Any] = ()
+) -> Markup:
     """Return a picture with its controls and legend, and the tables of its boxes beside it."""
     try:
         drawn = placed(drawing)
     except TooLargeError as error:
         return Markup('<p class="note">No picture: {}.</p>').format(error)
-    svg = Markup(svg_element(drawn.size, f'role="group" aria-label="{name}"', svg_group(drawn)))
+    svg = Markup(
+        svg_element(drawn.size, f'role="group" aria-label="{name}"', svg_group(drawn))
+    )
     labels = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
     picture: Markup = parts().picture(name, svg, text, list(labels), tables)
     return picture
@@ -296,7 +329,9 @@ def data_tables(data: Dataset, most: int = MOST_VARIABLES) -> Markup:
     """Return types, states, rare states and missing cells of a table, of its first variables."""
     rows = [_variable_row(data, v) for v in range(min(data.n_variables, most))]
     head = ("variable", "type", "states", "shares", "rarest", "missing")
-    table = Table(head=head, rows=rows, right=frozenset({"states"}), total=data.n_variables)
+    table = Table(
+        head=head, rows=rows, right=frozenset({"states"}), total=data.n_variables
+    )
     is_whole = data.complete_rows.all()
     size = {"rows": str(data.n_rows), "variables": str(data.n_variables)}
     if not is_whole:
@@ -320,7 +355,11 @@ def _variable_row(data: Dataset, v: int) -> list[str]:
     least = int(np.argmin(counts))
     return [
         data.names[v],
-        "constant" if len(states) < 2 else "bins of a number" if are_bins(states) else "states",
+        "constant"
+        if len(states) < 2
+        else "bins of a number"
+        if are_bins(states)
+        else "states",
         str(len(states)),
         ", ".join(listed),
         f"{states[least]}: {counts[least]:.6g} {'row' if counts[least] == 1 else 'rows'}",
@@ -336,7 +375,9 @@ def _patterns(data: Dataset) -> SimpleNamespace:
     shown = np.sort(np.argsort(-(weights @ missing), kind="stable")[:MOST_COLUMNS])
     rows = [
         (row, Share(f"{weight:.6g} ({100 * weight / total:.3g} %)", weight / total))
-        for row, weight in zip(missing[:MOST_PATTERNS, shown].tolist(), weights, strict=False)
+        for row, weight in zip(
+            missing[:MOST_PATTERNS, shown].tolist(), weights, strict=False
+        )
     ]
     text = (
         f"{len(weights)} patterns of missing cells; {complete:.6g} of {total:.6g} rows are "
@@ -375,10 +416,15 @@ def _trace(points: Sequence[tuple[float, float, float]], seconds: float) -> Mark
     if bounds and bounds[0] > high:
         texts.append((630, 12, "end", f"the bound begins at {bounds[0]:.6g}"))
     head = ("seconds", "score", "bound")
-    rows = [[number(t, 2), number(score), number(bound)] for t, score, bound in points[:MOST_ROWS]]
+    rows = [
+        [number(t, 2), number(score), number(bound)]
+        for t, score, bound in points[:MOST_ROWS]
+    ]
     table = Table(head=head, rows=rows, right=frozenset(head), total=len(points))
     picture: Markup = parts().trace(
-        SimpleNamespace(end=f"{end:.3g}", score=line(1), bound=line(2), texts=texts, table=table)
+        SimpleNamespace(
+            end=f"{end:.3g}", score=line(1), bound=line(2), texts=texts, table=table
+        )
     )
     return picture
 
@@ -394,4 +440,6 @@ def shown_range(points: Sequence[tuple[float, float, float]]) -> tuple[float, fl
     scores, bounds = ([p[k] for p in points if isfinite(p[k])] for k in (1, 2))
     low, high = (of([*scores, *bounds], default=0.0) for of in (min, max))
     reached = max([*scores, *bounds[-1:]], default=high)
-    return low, min(high, reached + HEADROOM * (reached - low)) if reached > low else high
+    return low, min(
+        high, reached + HEADROOM * (reached - low)
+    ) if reached > low else high

@@ -78,16 +78,22 @@ class PlacedDrawing:
         tops = _layer_tops(places, heights)
         self.boxes = [
             Box(float(x) - width / 2 + MARGIN, tops[k][0], width, height)
-            for x, k, width, height in zip(places.x, places.layer, widths, heights, strict=True)
+            for x, k, width, height in zip(
+                places.x, places.layer, widths, heights, strict=True
+            )
         ]
         self.curves = [
-            _smooth(points) for points in _courses(self.boxes, drawing.arcs, places, tops)
+            _smooth(points)
+            for points in _courses(self.boxes, drawing.arcs, places, tops)
         ]
         self.label_places = _label_places(self.curves, drawing.arc_labels)
         right = [box.left + box.width for box in self.boxes]
         right += [x for curve in self.curves for x, _ in curve]
         low = [box.top + box.height for box in self.boxes]
-        self.size: Point = max(right, default=0.3) + MARGIN, max(low, default=0.3) + MARGIN
+        self.size: Point = (
+            max(right, default=0.3) + MARGIN,
+            max(low, default=0.3) + MARGIN,
+        )
         width, height = (0.0, 0.0) if self.beside is None else self.beside.size
         self.whole_size: Point = width + self.size[0], max(height, self.size[1])
 
@@ -147,17 +153,28 @@ def _smooth(points: Sequence[Point]) -> list[Point]:
 
     Slopes are those of monotone cubic interpolation (Fritsch and Butland 1984), sideways by height.
     """
-    pieces = [(x1 - x0) / (y1 - y0) if y1 > y0 else 0.0 for (x0, y0), (x1, y1) in pairwise(points)]
+    pieces = [
+        (x1 - x0) / (y1 - y0) if y1 > y0 else 0.0
+        for (x0, y0), (x1, y1) in pairwise(points)
+    ]
     inner = [2 * a * b / (a + b) if a * b > 0 else 0.0 for a, b in pairwise(pieces)]
     slopes = [pieces[0] / 2, *inner, pieces[-1] / 2]
     curve = [points[0]]
-    for ((x0, y0), (x1, y1)), (s0, s1) in zip(pairwise(points), pairwise(slopes), strict=True):
+    for ((x0, y0), (x1, y1)), (s0, s1) in zip(
+        pairwise(points), pairwise(slopes), strict=True
+    ):
         third = (y1 - y0) / 3
-        curve += [(x0 + s0 * third, y0 + third), (x1 - s1 * third, y1 - third), (x1, y1)]
+        curve += [
+            (x0 + s0 * third, y0 + third),
+            (x1 - s1 * third, y1 - third),
+            (x1, y1),
+        ]
     return curve
 
 
-def _label_places(curves: Sequence[Sequence[Point]], labels: Sequence[str]) -> list[Point]:
+def _label_places(
+    curves: Sequence[Sequence[Point]], labels: Sequence[str]
+) -> list[Point]:
     """Return free places on the arcs' first pieces.
 
     The first choice is where the arcs of one box have parted; it may be taken where arcs cross.
@@ -170,7 +187,10 @@ def _label_places(curves: Sequence[Sequence[Point]], labels: Sequence[str]) -> l
         free = (
             (x, y)
             for x, y in choices
-            if all(abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2 for u, v, w in written)
+            if all(
+                abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2
+                for u, v, w in written
+            )
         )
         found.append(next(free, choices[0]))
         if label:
@@ -182,7 +202,8 @@ def _on_curve(curve: Sequence[Point], t: float) -> Point:
     """Return a point of a curve's first piece."""
     weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3
     x, y = (
-        sum(w * point[axis] for w, point in zip(weights, curve[:4], strict=True)) for axis in (0, 1)
+        sum(w * point[axis] for w, point in zip(weights, curve[:4], strict=True))
+        for axis in (0, 1)
     )
     return x, y
 

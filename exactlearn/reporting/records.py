@@ -57,7 +57,10 @@ def learning_record(
 
 def cpdag_record(names: Sequence[str], found: PartiallyDirectedGraph) -> dict[str, Any]:
     """Return the arcs and the undirected edges of a CPDAG by name."""
-    return {key: named_arcs(names, getattr(found, key)) for key in ("directed", "undirected")}
+    return {
+        key: named_arcs(names, getattr(found, key))
+        for key in ("directed", "undirected")
+    }
 
 
 def named_arcs(names: Sequence[str], arcs: Collection[Arc]) -> list[list[str]]:
@@ -100,7 +103,9 @@ def completion_record(
         for cell, p in zip(cells, likely, strict=True):
             cell[probability] = p
     if losses is not None:
-        for cell, name, loss in zip(cells, *dataset.next_best(values, losses), strict=True):
+        for cell, name, loss in zip(
+            cells, *dataset.next_best(values, losses), strict=True
+        ):
             cell["next_best"] = name
             cell["loss_of_next_best"] = float(loss) if isfinite(loss) else None
     return cells
@@ -124,7 +129,9 @@ def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
     figures = ("clique_tree_size", "max_error", "status")
-    return graph_sizes(compiled.graph) | {key: getattr(compiled, key) for key in figures}
+    return graph_sizes(compiled.graph) | {
+        key: getattr(compiled, key) for key in figures
+    }
 
 
 def graph_sizes(graph: "DecisionGraph") -> dict[str, int]:
@@ -172,7 +179,9 @@ def support_records(
     """
     scores = np.array([score for _, score in networks])
     weights = np.exp(scores - scores.max())
-    shares = np.column_stack([np.full(len(scores), 1 / len(scores)), weights / weights.sum()])
+    shares = np.column_stack(
+        [np.full(len(scores), 1 / len(scores)), weights / weights.sum()]
+    )
     found: dict[Arc, NDArray[np.float64]] = {}
     for (dag, _), share in zip(networks, shares, strict=True):
         for arc in [(p, v) for v, family in enumerate(dag) for p in family]:

@@ -53,7 +53,9 @@ def svg_file(picture: PlacedDrawing, style: str = "") -> str:
     parts.append(f'<g transform="translate({left} 0)">{svg_group(picture)}</g>')
     attributes = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
     attributes += f' style="{style}"' if style else ""
-    return svg_element(picture.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
+    return (
+        svg_element(picture.whole_size, attributes, "\n".join(["", *parts, ""])) + "\n"
+    )
 
 
 def svg_element(size: Point, attributes: str, content: str) -> str:
@@ -89,7 +91,8 @@ def _arc(drawing: Drawing, number: int, curve: list[Point]) -> str:
         back = x1 - long * along, y1 - long * across
         points[-1] = back
         sides = [
-            (back[0] - sign * half * across, back[1] + sign * half * along) for sign in (1, -1)
+            (back[0] - sign * half * across, back[1] + sign * half * along)
+            for sign in (1, -1)
         ]
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in ((x1, y1), *sides))
         head = f'<polygon points="{corners}" fill="#6b7280"/>'
@@ -137,7 +140,9 @@ def _tspan(x: float, middle: float, text: str, attributes: str) -> str:
 
 
 def _labels(picture: PlacedDrawing) -> Iterator[str]:
-    for label, (x, y) in zip(picture.drawing.arc_labels, picture.label_places, strict=True):
+    for label, (x, y) in zip(
+        picture.drawing.arc_labels, picture.label_places, strict=True
+    ):
         if label:
             yield (
                 f'<text class="label" x="{_px(x):.1f}" y="{_px(y) + 3:.1f}" text-anchor="middle" '

@@ -68,11 +68,15 @@ def _parts(section: Section, width: int) -> Iterator[RenderableType]:
 def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """Yield the lines and tables that show a table in a terminal."""
     # Repeated values leave first: each column that is left needs fewer lines.
-    repeated = [] if table.left_out or _is_narrow(table, width) else _repeated_columns(table)
+    repeated = (
+        [] if table.left_out or _is_narrow(table, width) else _repeated_columns(table)
+    )
     if repeated:
         values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
         yield printable(f"In all rows: {values}.")
-        table = _with_columns(table, [k for k in range(len(table.head)) if k not in repeated])
+        table = _with_columns(
+            table, [k for k in range(len(table.head)) if k not in repeated]
+        )
     widths = _widths(table, width)
     if widths is None:
         turned = _turned(table)
@@ -104,11 +108,16 @@ def _widths(table: Table, width: int) -> list[int] | None:
     if _is_narrow(table, width):
         return natural
     available = width - PADDING * (len(table.head) - 1)
-    words = (" ".join(column).split() for column in zip(table.head, *table.rows, strict=True))
-    longest = [min(available // 2, max(map(cell_len, column), default=1)) for column in words]
+    words = (
+        " ".join(column).split() for column in zip(table.head, *table.rows, strict=True)
+    )
+    longest = [
+        min(available // 2, max(map(cell_len, column), default=1)) for column in words
+    ]
     for limit in range(min(available, max(natural)), 0, -1):
         widths = [
-            max(minimum, min(own, limit)) for minimum, own in zip(longest, natural, strict=True)
+            max(minimum, min(own, limit))
+            for minimum, own in zip(longest, natural, strict=True)
         ]
         if sum(widths) <= available:
             return widths
@@ -118,7 +127,9 @@ def _widths(table: Table, width: int) -> list[int] | None:
 def _repeated_columns(table: Table) -> list[int]:
     """Return the columns with the same text in each of several rows, unless these are all."""
     columns = list(zip(*table.rows, strict=True))
-    repeated = [k for k, column in enumerate(columns) if len(set(column)) == 1 < len(column)]
+    repeated = [
+        k for k, column in enumerate(columns) if len(set(column)) == 1 < len(column)
+    ]
     return repeated if len(repeated) < len(columns) else []
 
 
@@ -143,7 +154,10 @@ def _groups(table: Table, width: int) -> Iterator[Table]:
     """Yield the table in groups of columns that fit, each with the first column."""
     columns = [0]
     for column in range(1, len(table.head)):
-        if len(columns) > 1 and _widths(_with_columns(table, [*columns, column]), width) is None:
+        if (
+            len(columns) > 1
+            and _widths(_with_columns(table, [*columns, column]), width) is None
+        ):
             yield _with_columns(table, columns)
             columns = [0]
         columns.append(column)

@@ -201,7 +201,10 @@ class Enumeration:
         return f"{100 * scored:.0f} % of the parent sets of size {size} were scored"
 
     def run(
-        self, on_progress: Progress | None, threads: int = 1, workers: Workers | None = None
+        self,
+        on_progress: Progress | None,
+        threads: int = 1,
+        workers: Workers | None = None,
     ) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset.
 
@@ -219,7 +222,9 @@ class Enumeration:
             kept: list[Level] = []
             n_held = 0
             n_sets = math.comb(self.n, size + 1)
-            work = _LevelWork(level, _starts(level, self.n, self.scorer.block), size == self.k)
+            work = _LevelWork(
+                level, _starts(level, self.n, self.scorer.block), size == self.k
+            )
             n_blocks = len(work.starts) - 1
             for candidates, sets in self._blocks(work, n_blocks, threads, workers):
                 kept.append(sets)
@@ -254,7 +259,9 @@ class Enumeration:
         """Score the families of one block in scratch space of its own, for a worker."""
         return self._score(work, block, self.scorer.space(work.level.sets.shape[1] + 1))
 
-    def _score(self, work: _LevelWork, block: int, space: Any) -> tuple[SizedCandidates, Level]:
+    def _score(
+        self, work: _LevelWork, block: int, space: Any
+    ) -> tuple[SizedCandidates, Level]:
         """Return the candidates of one block, and the sets that stay for the next level."""
         start, stop = work.starts[block : block + 2].tolist()
         joined = _join(work.level, start, stop, self.n, self.choose)
@@ -284,7 +291,10 @@ class Enumeration:
         return allowed
 
     def _candidates(
-        self, sets: NDArray[np.int32], is_candidate: NDArray[np.bool_], scores: NDArray[np.float64]
+        self,
+        sets: NDArray[np.int32],
+        is_candidate: NDArray[np.bool_],
+        scores: NDArray[np.float64],
     ) -> SizedCandidates:
         """Return families by the index of their variables."""
         row, t = np.nonzero(is_candidate)
@@ -376,7 +386,9 @@ def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
     return np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(n_unions))
 
 
-def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]) -> Joined:
+def _join(
+    level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
+) -> Joined:
     """Return the unions of some sets with those that differ in the first element only.
 
     A union is found from the one of its two sets with the larger first element, or from the other
@@ -420,8 +432,15 @@ def _join(level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
     # Ranks: an element after the one that is left out moves one place down.
     moved = choose[sets, np.arange(size)]
     kept = choose[sets, np.arange(1, size + 1)]
-    without = np.cumsum(kept, axis=1) - kept + moved.sum(axis=1)[:, None] - np.cumsum(moved, axis=1)
-    joined = Joined(sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best)
+    without = (
+        np.cumsum(kept, axis=1)
+        - kept
+        + moved.sum(axis=1)[:, None]
+        - np.cumsum(moved, axis=1)
+    )
+    joined = Joined(
+        sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best
+    )
     joined = joined.part(np.argsort(joined.ranks, kind="stable"))
     # Each element's best subset, over all sets with one element less.
     for u in range(size):

@@ -109,12 +109,18 @@ class Budget:
     def __post_init__(self) -> None:
         """Refuse a budget without limit."""
         if self.tables is None and self.seconds is None:
-            raise OptionError("a budget needs a number of tables or of seconds; give one")
+            raise OptionError(
+                "a budget needs a number of tables or of seconds; give one"
+            )
         check_fields(self, tables=COUNT, seconds=POSITIVE)
 
     def within(self, seconds: float) -> Self:
         """Return the budget with less time, where it has a time."""
-        return self if self.seconds is None else replace(self, seconds=max(seconds, MIN_SECONDS))
+        return (
+            self
+            if self.seconds is None
+            else replace(self, seconds=max(seconds, MIN_SECONDS))
+        )
 
 
 class CandidateSearch:
@@ -170,7 +176,9 @@ class CandidateSearch:
     @property
     def how_far(self) -> str:
         """The progress of the search, in a sentence."""
-        return f"the parent sets of {self.n_searched} of {self.n} variables were searched"
+        return (
+            f"the parent sets of {self.n_searched} of {self.n} variables were searched"
+        )
 
     def run(
         self,
@@ -182,7 +190,9 @@ class CandidateSearch:
         start = clock()
 
         def identify(variable: int, space: Space) -> tuple[SizedCandidates, bool]:
-            return self._search(variable, space, self._deadline(start, variable), is_over)
+            return self._search(
+                variable, space, self._deadline(start, variable), is_over
+            )
 
         searches: Iterator[tuple[SizedCandidates, bool]]
         if workers is None:
@@ -200,7 +210,9 @@ class CandidateSearch:
         """Search for one variable, in its share of the time, for a worker."""
         deadline = self._deadline(clock(), 0)
         control = SearchControl.within()
-        return self._search(variable, self._space(), deadline, lambda: control.is_stopped)
+        return self._search(
+            variable, self._space(), deadline, lambda: control.is_stopped
+        )
 
     def _space(self) -> Space:
         """Return the scratch space that one thread counts in."""
@@ -334,7 +346,9 @@ class _Tree:
         self.queue = _Queue()
         self.n_tables = 0
         self.is_cut = False
-        self.largest_batch = max(32, min(BATCH_CELLS // max(1, len(allowed)), sums.block))
+        self.largest_batch = max(
+            32, min(BATCH_CELLS // max(1, len(allowed)), sums.block)
+        )
         self.scored.nodes["q"] = states[self.required].prod(dtype=np.float64)
 
     @property
@@ -346,7 +360,9 @@ class _Tree:
         """Score the required parents alone and with each other parent; put these in order."""
         root = self.scored.nodes
         self._tabulate(root["q"])
-        root["score"], root["parents_sum"], root["cells"] = self._count(np.zeros((1, 0), np.int64))
+        root["score"], root["parents_sum"], root["cells"] = self._count(
+            np.zeros((1, 0), np.int64)
+        )
         root["score"] -= self._penalty(root["q"])
         root["best"] = root["score"]
         root["is_useful"] = True
@@ -357,7 +373,9 @@ class _Tree:
         place = self.scored.nodes["place"][new]
         self.single[place] = self.scored.nodes["score"][new]
         self.gain[place] = self._gained(new)
-        order = np.argsort(-self.single, kind="stable")  # those that bounds close come last
+        order = np.argsort(
+            -self.single, kind="stable"
+        )  # those that bounds close come last
         self.scored.nodes["place"][new] = np.argsort(order)[place]
         self.parents = self.parents[order]
         self.single = self.single[order]
@@ -404,7 +422,9 @@ class _Tree:
         masks = np.zeros((len(sets), -(-n // 64)), np.uint64)
         for column in sets.T:
             row = np.flatnonzero(column >= 0)
-            masks[row, column[row] >> 6] |= np.uint64(1) << (column[row] & 63).astype(np.uint64)
+            masks[row, column[row] >> 6] |= np.uint64(1) << (column[row] & 63).astype(
+                np.uint64
+            )
         kept = undominated(np.array([0, len(sets)]), masks)
         parents = np.sort(np.where(sets >= 0, order[sets], n)[kept], axis=1)
         parents = np.where(parents < n, parents, -1).astype(np.int32)
@@ -446,11 +466,15 @@ class _Tree:
         """Count families; return their scores without penalty, the parents' sums, and cells."""
         child = np.full((len(members), 1), self.child, np.int32)
         sets = np.concatenate([child, self._sets(members)], axis=1)
-        totals, parents_sums, cells = self.sums.family_sums(sets, self.terms, self.space)
+        totals, parents_sums, cells = self.sums.family_sums(
+            sets, self.terms, self.space
+        )
         self.n_tables += len(sets)
         return totals - parents_sums, parents_sums, cells
 
-    def _score_all(self, node: Places, place: Places, goes_on: Callable[[], bool]) -> Places:
+    def _score_all(
+        self, node: Places, place: Places, goes_on: Callable[[], bool]
+    ) -> Places:
         """Score sets, a batch at a time; return the new nodes."""
         first = self.scored.size
         for start in range(0, len(node), self.largest_batch):
@@ -488,7 +512,9 @@ class _Tree:
             new = new[largest_penalty(gain, self.states[new["place"]]) > penalty]
         return self.scored.append(new)
 
-    def _best_subset(self, subset: NDArray[np.void], members: Places, place: Places) -> Floats:
+    def _best_subset(
+        self, subset: NDArray[np.void], members: Places, place: Places
+    ) -> Floats:
         """Return the best score of a node, and of the new parent with one or none of its own."""
         single = np.where(subset["depth"] > 0, self.single[place], np.nan)
         best: Floats = np.fmax(subset["best"], single)
@@ -508,7 +534,9 @@ class _Tree:
         A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
         """
         nodes = self.scored.nodes[node]
-        is_closed = self._ceiling(self._penalty(nodes["q"]), nodes["cells"]) <= nodes["best"]
+        is_closed = (
+            self._ceiling(self._penalty(nodes["q"]), nodes["cells"]) <= nodes["best"]
+        )
         is_open = ~is_closed & (nodes["depth"] < self.deepest)
         worth = nodes["score"] - GAIN_WEIGHT * nodes["best"]
         self.queue.put(worth[is_open], node[is_open], EXPAND)
@@ -522,7 +550,9 @@ class _Tree:
         covered = self.pair.shape[1]
         # The likelihood part that each parent is estimated to gain, shape (nodes, parents).
         gains = np.tile(self.gain, (len(node), 1))
-        gains[:, :covered] += self.interaction[self._covered(self.scored.members(node))].sum(axis=1)
+        gains[:, :covered] += self.interaction[
+            self._covered(self.scored.members(node))
+        ].sum(axis=1)
         # The cost of the extended sets' size: a penalty is taken to be proportional to q.
         cost = self._cost(nodes["q"])
         if self.terms.has_penalty:

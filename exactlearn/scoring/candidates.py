@@ -47,7 +47,8 @@ ESTIMATED_LIMIT = 2**23
 
 
 @checked_arguments(
-    control=instance_of(SearchControl, "a SearchControl", "leave it out"), counts=as_counts
+    control=instance_of(SearchControl, "a SearchControl", "leave it out"),
+    counts=as_counts,
 )
 def candidate_parent_sets(
     dataset: DatasetLike,
@@ -173,7 +174,9 @@ def candidate_parent_sets(
     # The candidates, with the smallest parent set of each variable that has none.
     tables += _not_among(tables, singles)
     if finished and not search.is_cut_short:
-        return replace(_problem(dataset.names, tables, *arcs), complete=search.exhausted)
+        return replace(
+            _problem(dataset.names, tables, *arcs), complete=search.exhausted
+        )
     tables += _smallest(dataset.n_variables, family, tables, arcs[0])
     problem = _problem(dataset.names, tables, *arcs)
     return replace(problem, complete=False, stopped=search.how_far)
@@ -193,7 +196,9 @@ def _single_parents(
     """
     if clock.left == math.inf:
         return [], False
-    search = Enumeration(TableScorer(sums, True, arcs[0]), min(max_parents, 1), *arcs, True)
+    search = Enumeration(
+        TableScorer(sums, True, arcs[0]), min(max_parents, 1), *arcs, True
+    )
     singles, finished = _collected(search.run(None, threads), search, clock, clock)
     return singles, finished and max_parents <= 1 and search.exhausted
 
@@ -212,7 +217,9 @@ def _not_among(
     missing = []
     for table in singles:
         rows = ~np.isin(families(table), present)
-        missing.append(SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows]))
+        missing.append(
+            SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows])
+        )
     return missing
 
 
@@ -277,14 +284,20 @@ def _checked_size(
     if families <= limit or (max_parents is None and prune):
         return k
     fitting = max(0, bisect_right(range(k), limit, key=partial(n_families, n)) - 1)
-    cure = "give scoring_time to search" if prune else "let dominated parent sets be dropped"
+    cure = (
+        "give scoring_time to search"
+        if prune
+        else "let dominated parent sets be dropped"
+    )
     raise TooLargeError(
         f"{n} variables with up to {k} parents have {families:,} families, more than the "
         f"limit of {limit:,}; set max_parents to at most {fitting}, or {cure}"
     )
 
 
-def _check_budget(prune: bool, estimated: DeletionCounts | ExpectedCounts | None) -> None:
+def _check_budget(
+    prune: bool, estimated: DeletionCounts | ExpectedCounts | None
+) -> None:
     """Refuse a budget where families are enumerated: for estimates, or to keep dominated ones."""
     if estimated is not None:
         reason = "cells are missing: all families are estimated, without a search in a budget"
@@ -307,17 +320,24 @@ def n_families(n_variables: int, max_parents: int) -> int:
     288859
     """
     allowed = n_variables - 1
-    return n_variables * sum(math.comb(allowed, m) for m in range(min(max_parents, allowed) + 1))
+    return n_variables * sum(
+        math.comb(allowed, m) for m in range(min(max_parents, allowed) + 1)
+    )
 
 
 def _check_arcs(
-    dataset: Dataset, required: frozenset[Arc], forbidden: frozenset[Arc], max_parents: int
+    dataset: Dataset,
+    required: frozenset[Arc],
+    forbidden: frozenset[Arc],
+    max_parents: int,
 ) -> None:
     """Refuse arcs that no network over the table can have."""
     names = dataset.names
     for parent, child in sorted(required | forbidden):
         if parent == child:
-            raise OptionError(f"the constraint on {parent} -> {child} names no arc between two")
+            raise OptionError(
+                f"the constraint on {parent} -> {child} names no arc between two"
+            )
     for parent, child in sorted(required & forbidden):
         raise InfeasibleError(
             f"the arc {names[parent]} -> {names[child]} is both required and forbidden, "

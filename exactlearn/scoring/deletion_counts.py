@@ -42,12 +42,19 @@ from exactlearn._runtime.number_arguments import NUMBERS, POSITIVE
 from exactlearn.bayesnet.deletion import DeletionMethod, FamilyEstimator
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored, required_parents
+from exactlearn.scoring.candidate_enumeration import (
+    Joined,
+    Level,
+    Scored,
+    required_parents,
+)
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score, total_weight
 from exactlearn.solvers.problem import Arc
 
-CountsMethod = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"]
+CountsMethod = Literal[
+    "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
+]
 COUNTS_METHODS: tuple[CountsMethod, ...] = get_args(CountsMethod)
 
 
@@ -123,13 +130,19 @@ class DeletionScorer:
     """Sets of variables that are scored between two looks at the clock."""
 
     def __init__(
-        self, dataset: Dataset, score: Score, counts: DeletionCounts, required: frozenset[Arc]
+        self,
+        dataset: Dataset,
+        score: Score,
+        counts: DeletionCounts,
+        required: frozenset[Arc],
     ) -> None:
         self.dataset = dataset
         self.score_of = score
         self.counts = counts
         self.order = np.arange(dataset.n_variables, dtype=np.int32)
-        self.smallest = [{v, *required_parents(v, required)} for v in range(len(self.order))]
+        self.smallest = [
+            {v, *required_parents(v, required)} for v in range(len(self.order))
+        ]
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
         self.total = total_weight(dataset)
         self.of_empty_set = np.zeros(0)
@@ -179,22 +192,30 @@ class DeletionScorer:
             raise self._unsupported_error(child, members)
         return scores[0]
 
-    def _family_scores(self, members: tuple[int, ...], children: Sequence[int]) -> list[float]:
+    def _family_scores(
+        self, members: tuple[int, ...], children: Sequence[int]
+    ) -> list[float]:
         """Return the scores of some variables given the other members; none without any row."""
         counts, estimate = self.estimate(members[-1], members[:-1])
         weight = float(counts.sum())
         if not (weight > 0 and estimate.observed > 0):
             return []
-        counts = counts * (self.total / weight)  # all families describe the same number of rows
+        counts = counts * (
+            self.total / weight
+        )  # all families describe the same number of rows
         scores = []
         for child in children:
             table = np.moveaxis(counts, members.index(child), -1)
             table = table.reshape(-1, table.shape[-1])
             loss = self._loss(table, len(members) - 1, estimate.observed)
-            scores.append(family_score(table, len(table), self.score_of, self.total) - loss)
+            scores.append(
+                family_score(table, len(table), self.score_of, self.total) - loss
+            )
         return scores
 
-    def _loss(self, table: NDArray[np.float64], n_parents: int, observed: float) -> float:
+    def _loss(
+        self, table: NDArray[np.float64], n_parents: int, observed: float
+    ) -> float:
         """Return the loss of a family for the weight of the rows that observe it."""
         if self.counts.method == "node-average":
             size = table.shape[0] * (table.shape[1] - 1)

@@ -133,7 +133,9 @@ def expected_counts(
     array([0.25, 1.75])
     """
     network = network.reordered(dataset)
-    codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    codes, masses, _ = distinct_weighted(
+        dataset.codes.astype(np.int16), dataset.weights
+    )
     cardinalities = network.cardinalities
     tables = flat_tables(network.tables)
     layout = buckets(network.parents, cardinalities, codes)
@@ -142,7 +144,9 @@ def expected_counts(
     is_large = _are_large(parts, cardinalities, most, most_cells)
     is_drawn = np.zeros(len(codes), np.bool_)
     is_drawn[parts.rows[is_large[parts.of_row]]] = True
-    drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
+    drawn, drawn_masses = _drawn(
+        layout, tables, codes[is_drawn], masses[is_drawn], seed
+    )
     # The other parts get the joint posteriors of their sets of variables.
     states = np.where(codes < 0, cardinalities, 1)
     order = np.argsort(-((states - 1) * masses[:, None]).sum(axis=0), kind="stable")
@@ -223,7 +227,9 @@ def _drawn(
     completed = np.empty((len(source), codes.shape[1]), np.int16)
     uniform = np.random.default_rng(seed).random(completed.shape)
     space = space_for(layout, codes)
-    _refuse_impossible(fill_cells(layout, tables, codes, source, uniform, space, completed))
+    _refuse_impossible(
+        fill_cells(layout, tables, codes, source, uniform, space, completed)
+    )
     return completed, masses[source] / DRAWS
 
 

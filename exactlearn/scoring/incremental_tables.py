@@ -131,14 +131,18 @@ def tabulate(
     return sets
 
 
-def set_sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
+def set_sizes(
+    cardinalities: NDArray[np.int64], members: NDArray[np.int32]
+) -> NDArray[np.float64]:
     """Return the number of configurations of each set, shape (sets,)."""
     states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
     sizes: NDArray[np.float64] = states.prod(axis=1)
     return sizes
 
 
-def _strides(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int32]:
+def _strides(
+    cardinalities: NDArray[np.int64], members: NDArray[np.int32]
+) -> NDArray[np.int32]:
     states = np.where(members >= 0, cardinalities[members], 1)
     after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
     return np.where(members >= 0, after, 0).astype(np.int32)
@@ -156,12 +160,20 @@ def holders(
     variable = members[owner, place]
     order = np.argsort(variable, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n))])
-    return first.astype(np.int64), owner[order].astype(np.int32), place[order].astype(np.int32)
+    return (
+        first.astype(np.int64),
+        owner[order].astype(np.int32),
+        place[order].astype(np.int32),
+    )
 
 
 @kernel
 def _count(
-    sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
+    sets: Sets,
+    columns: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
 ) -> None:
     """Count all rows, given by variable, and fill in the values of some sets."""
     members = sets.members
@@ -199,7 +211,12 @@ def cell_of(sets: Sets, s: int, codes: NDArray[np.int16], row: int) -> int:
 
 @in_place_kernel
 def gains(
-    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+    sets: Sets,
+    rows: Rows,
+    row: int,
+    variable: int,
+    state: int,
+    change: NDArray[np.float64],
 ) -> None:
     """Fill in by how much the sum of each set that holds a cell's variable rises with a new state.
 
@@ -232,7 +249,12 @@ def gains(
 
 @in_place_kernel
 def change_cell(
-    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+    sets: Sets,
+    rows: Rows,
+    row: int,
+    variable: int,
+    state: int,
+    change: NDArray[np.float64],
 ) -> None:
     """Give a cell another state, and bring tables and values up to date.
 

@@ -80,10 +80,14 @@ class Domain(NamedTuple):
     is_whole: bool
 
     @classmethod
-    def of(cls, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]) -> "Domain":
+    def of(
+        cls, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> "Domain":
         """Return the domain of variables with some numbers of states and rows with some weights."""
         is_whole = bool((weights == np.round(weights)).all())
-        return cls(tuple(np.unique(cardinalities).tolist()), float(weights.sum()), is_whole)
+        return cls(
+            tuple(np.unique(cardinalities).tolist()), float(weights.sum()), is_whole
+        )
 
 
 def properties(score: Score, domain: Domain) -> Properties:
@@ -187,7 +191,9 @@ def _shape(counts: Counts, f: Counts, g: Counts) -> tuple[bool, bool, bool]:
     between = (width[1:] + width[:-1]) / 2
     bend_f = np.diff(slope_f) / between
     bend_g = np.diff(slope_g) / between
-    largest_bend = np.maximum.accumulate(bend_g[::-1])[::-1]  # with as many rows, or more
+    largest_bend = np.maximum.accumulate(bend_g[::-1])[
+        ::-1
+    ]  # with as many rows, or more
     bend_slack = slack[1:] / between
     is_convex = bool((bend_g >= -bend_slack).all())
     falls = is_convex and bool((slope_f <= slope_g + slack).all())
@@ -219,7 +225,9 @@ def _penalty_rises(score: Score, r: int, total: float) -> bool:
 
 def _is_proportional(score: Score, r: int, total: float) -> bool:
     penalties = _penalties(score, r, total)
-    return bool(np.allclose(penalties, penalties[0] * CONFIGURATIONS, rtol=1e-12, atol=0.0))
+    return bool(
+        np.allclose(penalties, penalties[0] * CONFIGURATIONS, rtol=1e-12, atol=0.0)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -229,7 +237,9 @@ def _is_convex(score: Score, states: tuple[int, ...], total: float) -> bool:
     largest = max(2, int(min(total, SMALL_COUNTS)))
     for r in states:
         # Pairs of tables whose mean is whole; some cells do not differ.
-        drawn = rng.integers(0, largest + 1, (2, PAIRS, r)) * (rng.random((2, PAIRS, r)) < 0.7)
+        drawn = rng.integers(0, largest + 1, (2, PAIRS, r)) * (
+            rng.random((2, PAIRS, r)) < 0.7
+        )
         first = drawn[0]
         second = first % 2 + 2 * (drawn[1] // 2)
         second = np.where(rng.random((PAIRS, r)) < 0.5, first, second)

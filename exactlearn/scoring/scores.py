@@ -31,11 +31,20 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.argument_kinds import refusal
-from exactlearn._runtime.arguments import check_fields, checked_arguments, named, register
+from exactlearn._runtime.arguments import (
+    check_fields,
+    checked_arguments,
+    named,
+    register,
+)
 from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.tolerance import TOLERANCE, rounding
-from exactlearn._runtime.variable_arguments import VariableLike, VariablesLike, variables_by_index
+from exactlearn._runtime.variable_arguments import (
+    VariableLike,
+    VariablesLike,
+    variables_by_index,
+)
 from exactlearn.data.dataset import Dataset, DatasetLike, require_complete
 from exactlearn.errors import DataError, OptionError, as_written
 
@@ -153,13 +162,19 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
     if start >= LARGE_START:
         ratio_terms = (counts + (start - 0.5)) * np.log1p(counts / start) - counts
         corrections = _stirling(counts + start) - _stirling(np.array(start))
-        slope = math.log(ess) - log_shift - math.log(size)  # of which the first two cancel exactly
+        slope = (
+            math.log(ess) - log_shift - math.log(size)
+        )  # of which the first two cancel exactly
         return np.asarray(ratio_terms + corrections + slope * counts, np.float64)
     if start < SMALL_START:
         log_start = math.log(ess) - math.log(size)
         positive = np.where(counts > 0, counts, 1.0)
-        return np.where(counts > 0, log_start + gammaln(positive) - log_shift * counts, 0.0)
-    return np.asarray(gammaln(counts + start) - gammaln(start) - log_shift * counts, np.float64)
+        return np.where(
+            counts > 0, log_start + gammaln(positive) - log_shift * counts, 0.0
+        )
+    return np.asarray(
+        gammaln(counts + start) - gammaln(start) - log_shift * counts, np.float64
+    )
 
 
 def _stirling(x: Counts) -> Counts:
@@ -296,7 +311,9 @@ Each function returns a score for an equivalent sample size and a trade-off (``N
 """
 
 
-def parse_score(name: str, *, ess: float = 1.0, size_weight: float | None = None) -> Score:
+def parse_score(
+    name: str, *, ess: float = 1.0, size_weight: float | None = None
+) -> Score:
     """Return the score of a name in :data:`CRITERIA`, such as ``bdeu`` or ``bic``.
 
     Parameters
@@ -320,7 +337,9 @@ def parse_score(name: str, *, ess: float = 1.0, size_weight: float | None = None
     """
     criterion = CRITERIA.get(name.lower())
     if criterion is None:
-        raise OptionError(f"unknown score {name!r}; expected one of {', '.join(CRITERIA)}")
+        raise OptionError(
+            f"unknown score {name!r}; expected one of {', '.join(CRITERIA)}"
+        )
     return criterion(ess, size_weight)
 
 
@@ -457,7 +476,9 @@ def score_family(
     return scored_family(dataset, child, parents, score)
 
 
-def scored_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
+def scored_family(
+    dataset: Dataset, child: int, parents: Sequence[int], score: Score
+) -> float:
     """Score a family as :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
     q = math.prod(dataset.cardinalities[list(parents)].astype(np.float64).tolist())
@@ -489,7 +510,9 @@ def total_weight(dataset: Dataset) -> float:
     return float(dataset.row_weights.sum())
 
 
-def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+def family_counts(
+    dataset: Dataset, child: int, parents: Sequence[int]
+) -> NDArray[np.float64]:
     """Count a family, leaving out parent configurations that no row has.
 
     Parameters

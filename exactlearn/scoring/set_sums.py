@@ -63,7 +63,9 @@ class SetSums:
         Most variables of a set, about.
     """
 
-    def __init__(self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int) -> None:
+    def __init__(
+        self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int
+    ) -> None:
         self.order = order
         self.rows = rows
         is_expected = rows.missing is not None
@@ -90,7 +92,12 @@ class SetSums:
         common = [np.bincount(column, weights, minlength=1).max() for column in codes]
         order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
         columns = np.ascontiguousarray(codes[order])
-        return cls(score, order, index_rows(columns, weights, dataset.cardinalities[order]), depth)
+        return cls(
+            score,
+            order,
+            index_rows(columns, weights, dataset.cardinalities[order]),
+            depth,
+        )
 
     @property
     def block(self) -> int:
@@ -115,7 +122,9 @@ class SetSums:
         """Return the number of states of each element, 1 for padding, shape (sets, elements)."""
         return np.where(sets < 0, 1, self.rows.cardinalities[sets]).astype(np.float64)
 
-    def sums(self, sets: NDArray[np.int32], terms: Terms, space: Space) -> tuple[Floats, Floats]:
+    def sums(
+        self, sets: NDArray[np.int32], terms: Terms, space: Space
+    ) -> tuple[Floats, Floats]:
         """Sum every form of function over the tables of some sets.
 
         Parameters
@@ -135,7 +144,9 @@ class SetSums:
             weighs less than one row counts by its weight, shape (sets,).
         """
         numbers = terms.function[terms.places(self.sizes(sets))]
-        return self._fill(sets, numbers, np.empty(0), np.empty(0, np.int64), terms, space)
+        return self._fill(
+            sets, numbers, np.empty(0), np.empty(0, np.int64), terms, space
+        )
 
     def family_sums(
         self, sets: NDArray[np.int32], terms: Terms, space: Space
@@ -156,7 +167,9 @@ class SetSums:
         r = self.rows.cardinalities[sets[:, 0]]
         sizes = self.sizes(sets)
         numbers = terms.function[terms.places(sizes), terms.cell[r]]
-        parents_numbers = terms.function[terms.places(sizes / r), terms.configuration[r]]
+        parents_numbers = terms.function[
+            terms.places(sizes / r), terms.configuration[r]
+        ]
         parents_sums = np.empty(len(sets))
         sums, cells = self._fill(
             sets, numbers[:, None], parents_sums, parents_numbers, terms, space
@@ -177,7 +190,9 @@ class SetSums:
         cells = np.empty(len(sets))
         lengths = (sets >= 0).sum(axis=1)
         data = (self.rows, *space, terms.functions)
-        _sum_sets(sets, lengths, *data, numbers, parents_numbers, sums, parents_sums, cells)
+        _sum_sets(
+            sets, lengths, *data, numbers, parents_numbers, sums, parents_sums, cells
+        )
         return sums, cells
 
 
@@ -238,7 +253,9 @@ def _sum_sets(
         count_set(sets[i, : depth + 1], rows, stack, entries)
         n_counts, cells[i] = take_counts(rows, stack, entries, depth, sets[i, 0])
         for form in range(numbers.shape[1]):
-            sums[i, form] = _sum_counts(functions, numbers[i, form], stack.counts, n_counts)
+            sums[i, form] = _sum_counts(
+                functions, numbers[i, form], stack.counts, n_counts
+            )
         if len(parents_sums) > 0:
             totals = stack.totals[depth]
             size = stack.sizes[depth]
@@ -315,24 +332,32 @@ class TableScorer:
             subset_cells = level.cells[nodes].max(axis=1, keepdims=True)
             best[ceiling(rate, penalty, subset_cells) + slack <= best] = np.nan
             if terms.has_entropy:
-                best[is_scored & self.is_free[sets] & (level.entropy[nodes] <= penalty)] = np.nan
+                best[
+                    is_scored & self.is_free[sets] & (level.entropy[nodes] <= penalty)
+                ] = np.nan
             is_scored = is_scored & ~np.isnan(best)
         # The score F(P + x) - G(P) - penalty of the families that are left.
         parents_sums = self._parents_sums(joined, level, is_scored, r, terms, space)
         is_counted = is_scored.any(axis=1)
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
-        sums[is_counted], cells[is_counted] = self.sums.sums(sets[is_counted], terms, space)
+        sums[is_counted], cells[is_counted] = self.sums.sums(
+            sets[is_counted], terms, space
+        )
         totals = np.take_along_axis(sums, terms.cell[r], axis=1)
         # Bounds on the supersets (theorems *Distinct cells* and *Entropy*).
         ceilings = np.full(sets.shape, np.inf)
         entropy = np.full(len(sets), np.inf)
         if self.prune:
-            bounds = ceiling(rate, terms.least_penalty[places, r], cells[:, None]) + slack
+            bounds = (
+                ceiling(rate, terms.least_penalty[places, r], cells[:, None]) + slack
+            )
             ceilings = np.where(is_scored, bounds, np.inf)
             if terms.has_entropy:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
-                entropy = np.fmin.reduce(largest_penalty(gains, states), axis=1, initial=np.inf)
+                entropy = np.fmin.reduce(
+                    largest_penalty(gains, states), axis=1, initial=np.inf
+                )
         scores = np.where(is_scored, totals - parents_sums - penalty, np.nan)
         return Scored(scores, ceilings, sums, cells, entropy)
 
@@ -349,7 +374,9 @@ class TableScorer:
         form = terms.configuration[r]
         sums = level.sums[joined.nodes, form]
         row, t = np.nonzero(is_scored & np.isnan(sums))
-        _, first, number = np.unique(joined.without[row, t], return_index=True, return_inverse=True)
+        _, first, number = np.unique(
+            joined.without[row, t], return_index=True, return_inverse=True
+        )
         parents = less_one(joined.sets, row[first], t[first])
         counted, _ = self.sums.sums(parents, terms, space)
         sums[row, t] = counted[number, form[row, t]]
@@ -384,7 +411,9 @@ class SetValues:
         if not new:
             return
         size = max(1, -(-self.n // 8))
-        keys = np.frombuffer(b"".join(each.to_bytes(size, "little") for each in new), np.uint8)
+        keys = np.frombuffer(
+            b"".join(each.to_bytes(size, "little") for each in new), np.uint8
+        )
         bits = np.unpackbits(keys.reshape(-1, size), axis=1, bitorder="little")
         # By places in the order; sets of one prefix follow each other, and end in it.
         bits = bits[:, self._sums.order]
@@ -395,7 +424,9 @@ class SetValues:
             self._space = self._sums.space(2 * int(lengths.max()))
         members = np.full((len(new), max(1, lengths.max())), -1, np.int32)
         owner, place = np.nonzero(bits)
-        members[owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]] = place
+        members[
+            owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
+        ] = place
         # V(S): the sum over the table of S less the penalties of its variables one by one.
         states = self._sums.states(members)
         sizes = np.cumprod(states, axis=1).astype(np.float64)
@@ -403,7 +434,9 @@ class SetValues:
         penalties = terms.penalty[terms.places(sizes), states.astype(np.int64)]
         sums, _ = self._sums.sums(members, terms, self._space)
         values = sums[:, 0] - np.where(members >= 0, penalties, 0.0).sum(axis=1)
-        self.known.update(zip((new[k] for k in by_prefix), values.tolist(), strict=True))
+        self.known.update(
+            zip((new[k] for k in by_prefix), values.tolist(), strict=True)
+        )
 
 
 def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
@@ -421,6 +454,8 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
         When a cell is missing.
     """
     require_complete(dataset)
-    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    codes, weights, _ = distinct_weighted(
+        dataset.codes.astype(np.int16), dataset.weights
+    )
     order = np.lexsort(codes.T[::-1])
     return np.ascontiguousarray(codes[order].T), weights[order]

@@ -147,12 +147,16 @@ def index_rows(
     into nearly empty ones; then every row is listed as deviant.
     """
     total = float(weights.sum())
-    is_whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
+    is_whole = (
+        bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
+    )
     common = []
     deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
         common.append(int(np.bincount(np.maximum(column, 0), weights, r).argmax()))
-        is_deviant = column != common[-1] if is_whole else np.ones(len(column), np.bool_)
+        is_deviant = (
+            column != common[-1] if is_whole else np.ones(len(column), np.bool_)
+        )
         deviants.append(np.flatnonzero(is_deviant).astype(np.int32))
     return Rows(
         codes=codes,
@@ -234,7 +238,13 @@ def _joint_posteriors(
 
 @in_place_kernel
 def _configuration_in_part(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, entry: int, row: int, part: int
+    rows: Rows,
+    stack: Stack,
+    entries: Entries,
+    depth: int,
+    entry: int,
+    row: int,
+    part: int,
 ) -> int:
     """Return the number of an entry's configuration of the prefix's variables in one part."""
     number = 0
@@ -291,7 +301,9 @@ def _add_entry(
 
 
 @in_place_kernel
-def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int) -> None:
+def _push_entries(
+    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int
+) -> None:
     """Extend the entries by a variable, and add up the totals of configurations.
 
     Where configurations outnumber the space for them, those that entries have are numbered as they
@@ -319,7 +331,9 @@ def _push_entries(rows: Rows, stack: Stack, entries: Entries, depth: int, variab
                 weight = entries.weight[depth, entry]
                 first = joint
                 if prefix >= 0:
-                    place = _configuration_in_part(rows, stack, entries, depth, entry, row, part)
+                    place = _configuration_in_part(
+                        rows, stack, entries, depth, entry, row, part
+                    )
                     weight /= probability[prefix + place]
                     first += place * r
                 for k in range(r):
@@ -397,7 +411,9 @@ def count_set(
     """
     top = len(subset) - 1
     same = 0
-    while same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]:
+    while (
+        same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]
+    ):
         same += 1
     for depth in range(same, top if entries is None else top + 1):
         variable = subset[top - depth]
@@ -426,7 +442,9 @@ def take_counts(
         counts by its weight.
     """
     if entries is not None:
-        return _take_dense(stack.totals[depth + 1], stack.sizes[depth + 1], stack.counts)
+        return _take_dense(
+            stack.totals[depth + 1], stack.sizes[depth + 1], stack.counts
+        )
     cells = stack.sizes[depth] * rows.cardinalities[variable]
     n_deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
     if cells <= 2 * n_deviants:
@@ -452,7 +470,9 @@ def _take_dense(
 
 
 @in_place_kernel
-def _take_touched(rows: Rows, stack: Stack, depth: int, variable: int) -> tuple[int, float]:
+def _take_touched(
+    rows: Rows, stack: Stack, depth: int, variable: int
+) -> tuple[int, float]:
     """List the counts of the cells that deviant rows touched, then those of the common state."""
     r = rows.cardinalities[variable]
     ids = stack.ids[depth]
@@ -474,7 +494,9 @@ def _take_touched(rows: Rows, stack: Stack, depth: int, variable: int) -> tuple[
             remaining[ids[row]] -= count
     if rows.subtract:
         # What deviant rows leave of a configuration has the common state.
-        tail, common_draws = _take_dense(remaining, stack.sizes[depth], stack.counts[n_counts:])
+        tail, common_draws = _take_dense(
+            remaining, stack.sizes[depth], stack.counts[n_counts:]
+        )
         n_counts += tail
         draws += common_draws
     return n_counts, draws

@@ -41,7 +41,9 @@ Scores = Mapping[Iterable[int], float]
 """The scores of parent sets of a variable."""
 
 
-@checked_arguments(**dict.fromkeys(("required", "forbidden"), lambda value, name: value))
+@checked_arguments(
+    **dict.fromkeys(("required", "forbidden"), lambda value, name: value)
+)
 def sparse_candidates(
     table: Dataset | Blocks,
     score: Score | str,
@@ -113,7 +115,9 @@ def sparse_candidates(
             (child, *required_parents(child, required)) for child in range(len(names))
         ]
         with_parents = [family for family in smallest if len(family) > 1]
-        pairs = summed(blocks, partial(_PairCounts, with_parents, names, states), client)
+        pairs = summed(
+            blocks, partial(_PairCounts, with_parents, names, states), client
+        )
         if control.is_over:
             raise SolverError(
                 "the time was over before all pairs of variables were counted: no parent sets are "
@@ -129,14 +133,17 @@ def sparse_candidates(
         # The scores of each variable's parent sets, by the distinct rows of its family.
         scored: list[tuple[Scores, bool]] = []
         for batch in _batches(families, sizes, pairs.rows):
-            projected = summed(blocks, partial(_Projections, batch, names, states), client)
+            projected = summed(
+                blocks, partial(_Projections, batch, names, states), client
+            )
             if control.is_over:
                 break
             pieces = Workers(client, control).pieces
             scored += pieces(scored_projection, (*given, projected), len(batch))
         n_scored = sum(is_finished for _, is_finished in scored)
         scored += [
-            _scored(*given, pairs.family(family), family) for family in smallest[len(scored) :]
+            _scored(*given, pairs.family(family), family)
+            for family in smallest[len(scored) :]
         ]
     is_stopped = n_scored < len(names)
     how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
@@ -161,7 +168,9 @@ def _blocks(
     return [table], table.names, list(table.states)
 
 
-def pairwise_information(counts: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+def pairwise_information(
+    counts: NDArray[np.float64], sizes: Sequence[int]
+) -> NDArray[np.float64]:
     """Return the mutual information of all pairs of variables, in nats.
 
     Parameters
@@ -190,13 +199,18 @@ class _Projections:
     """The distinct rows of families, in each of which the variable stands before its parents."""
 
     def __init__(
-        self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
+        self,
+        families: Sequence[Family],
+        names: Sequence[str],
+        states: Sequence[Sequence[str]],
     ) -> None:
         self.families = families
         self.rows = 0
         self.tables = []
         for family in families:
-            columns = DistinctRows([names[v] for v in family], [states[v] for v in family])
+            columns = DistinctRows(
+                [names[v] for v in family], [states[v] for v in family]
+            )
             self.tables.append(columns)
 
     def add(self, block: Dataset) -> None:
@@ -217,7 +231,10 @@ class _PairCounts:
     """Counts of the pairs of states, by products of indicator matrices, and of some families."""
 
     def __init__(
-        self, families: Sequence[Family], names: Sequence[str], states: Sequence[Sequence[str]]
+        self,
+        families: Sequence[Family],
+        names: Sequence[str],
+        states: Sequence[Sequence[str]],
     ) -> None:
         self.first = np.concatenate([[0], np.cumsum([*map(len, states)])])
         self.counts = np.zeros((self.first[-1], self.first[-1]))
@@ -254,11 +271,17 @@ class _PairCounts:
         (v,) = family
         weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
         states = range(len(weights))
-        return Dataset(np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights)
+        return Dataset(
+            np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights
+        )
 
 
 def _scored(
-    score: Score, max_parents: int, required: frozenset[Arc], table: Dataset, family: Family
+    score: Score,
+    max_parents: int,
+    required: frozenset[Arc],
+    table: Dataset,
+    family: Family,
 ) -> tuple[Scores, bool]:
     """Score the parent sets of the first variable of a family; return whether these are all."""
     places = [Index(place) for place in range(len(family))]
@@ -267,7 +290,9 @@ def _scored(
         table,
         score,
         max_parents=max_parents,
-        required=[(place, child) for place in places if (family[place], family[0]) in required],
+        required=[
+            (place, child) for place in places if (family[place], family[0]) in required
+        ],
         forbidden=[(a, b) for a in places for b in places[1:] if a != b],
         threads=1,
         control=SearchControl.within(),
@@ -306,11 +331,15 @@ def _family(
         )
     barred = {p for p, c in forbidden if c == child} | {*smallest}
     by_gain = np.argsort(-information, kind="stable").tolist()
-    informative = [v for v in by_gain if v not in barred][: candidate_parents - len(required)]
+    informative = [v for v in by_gain if v not in barred][
+        : candidate_parents - len(required)
+    ]
     return (child, *sorted([*required, *informative]))
 
 
-def _batches(families: Sequence[Family], sizes: Sequence[int], rows: int) -> Iterator[list[Family]]:
+def _batches(
+    families: Sequence[Family], sizes: Sequence[int], rows: int
+) -> Iterator[list[Family]]:
     """Yield as many families, in order, as are counted at once."""
     batch: list[Family] = []
     held = 0.0

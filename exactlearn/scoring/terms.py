@@ -119,7 +119,9 @@ def value(functions: Functions, i: int, n: float) -> float:
 @in_place_kernel
 def rise(functions: Functions, i: int, n: float, w: float) -> float:
     """Return by how much function ``i`` rises from a count of ``n`` to ``n + w``."""
-    if functions.table.shape[1] == functions.length:  # all counts are whole and tabulated
+    if (
+        functions.table.shape[1] == functions.length
+    ):  # all counts are whole and tabulated
         return float(functions.table[i, int(n + w)] - functions.table[i, int(n)])
     return _interpolated_rise(functions, i, n, w)
 
@@ -216,7 +218,9 @@ class TermTables:
             self.domain = self.domain._replace(is_whole=False)
         states, total, is_whole = self.domain
         # Forms that agree at a sample of counts are one.
-        probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])])
+        probe = np.array(
+            [1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])]
+        )
         self._probe = np.unique(np.minimum(probe, max(1.0, total)))
         self.forms: list[list[Form]] = []
         for of_cells in (True, False):
@@ -262,7 +266,9 @@ class TermTables:
     def _depends_on_size(self, form: Form) -> bool:
         smallest = self._values(form, float(form.states))
         sizes = form.states * np.array([2.0, 6.0, 64.0])
-        return not all(same(smallest, self._values(form, size)) for size in sizes.tolist())
+        return not all(
+            same(smallest, self._values(form, size)) for size in sizes.tolist()
+        )
 
     def _empty(self) -> Terms:
         """Return the score before any size is tabulated."""
@@ -340,7 +346,9 @@ class TermTables:
                 f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
                 f"counts about {count:g}, where it is interpolated; it must accept any real counts"
             )
-        return np.concatenate([[0.0], values[: len(points.whole)], polynomials.reshape(-1)])
+        return np.concatenate(
+            [[0.0], values[: len(points.whole)], polynomials.reshape(-1)]
+        )
 
     def _penalties(
         self, sizes: NDArray[np.float64]
@@ -355,7 +363,9 @@ class TermTables:
                 if Form(True, r).fits(size):
                     q = size / r
                     penalty[i, r] = size_penalty(self.score, r, q, total)
-                    least_penalty[i, r] = size_penalty(self.score, r, q * states[0], total)
+                    least_penalty[i, r] = size_penalty(
+                        self.score, r, q * states[0], total
+                    )
         return penalty, least_penalty
 
 

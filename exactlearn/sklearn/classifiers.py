@@ -173,16 +173,24 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         check_classification_targets(y)
         if self.class_weight is not None:
             own = compute_sample_weight(self.class_weight, y)
-            sample_weight = own if sample_weight is None else own * np.asarray(sample_weight)
+            sample_weight = (
+                own if sample_weight is None else own * np.asarray(sample_weight)
+            )
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, frame, dtype=np.float64, ensure_non_negative=True
             )
-            frame, y, weights = frame.loc[weights > 0], y[weights > 0], weights[weights > 0]
+            frame, y, weights = (
+                frame.loc[weights > 0],
+                y[weights > 0],
+                weights[weights > 0],
+            )
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"expected two classes or more, found one class: {self.classes_[0]!r}")
+            raise ValueError(
+                f"expected two classes or more, found one class: {self.classes_[0]!r}"
+            )
         coded = self._coded(frame, self.discretise, weights, labels)
         table = self._with_class(coded, labels[:, None])
         seed = self._seed()
@@ -228,13 +236,19 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         if self.structure != "auto":
             return (self.structure,)
         has_few = n_families(table.n_variables, MAX_PARENTS["exact"]) <= MOST_FAMILIES
-        return ("augmented", "naive-bayes", "exact") if has_few else ("augmented", "naive-bayes")
+        return (
+            ("augmented", "naive-bayes", "exact")
+            if has_few
+            else ("augmented", "naive-bayes")
+        )
 
     @property
     def _smoothings(self) -> tuple[float, ...]:
         return SMOOTHINGS if self.smoothing == "cv" else (self.smoothing,)
 
-    def _log_losses(self, table: Dataset, seed: int, control: SearchControl) -> dict[Model, float]:
+    def _log_losses(
+        self, table: Dataset, seed: int, control: SearchControl
+    ) -> dict[Model, float]:
         """Return the cross-validated log loss of the models, of those for which there is time."""
         structures, smoothings = self._structures(table), self._smoothings
         found = dict[Model, float]()
@@ -251,10 +265,15 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
                     return found
                 if control.is_over:
                     return found
-                fits = (fit_complete(train, network.parents, smoothing=a) for a in smoothings)
+                fits = (
+                    fit_complete(train, network.parents, smoothing=a)
+                    for a in smoothings
+                )
                 losses += [held_out_loss(fit, test) for fit in fits]
             means = losses / table.row_weights.sum()
-            found |= {(structure, a): float(m) for a, m in zip(smoothings, means, strict=True)}
+            found |= {
+                (structure, a): float(m) for a, m in zip(smoothings, means, strict=True)
+            }
         return found
 
     def _network(
@@ -277,7 +296,9 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
             table,
             ess=self.ess,
             max_parents=most,
-            required=[(label, name) for name in names] if structure == "augmented" else [],
+            required=[(label, name) for name in names]
+            if structure == "augmented"
+            else [],
             smoothing=smoothing,
             time_limit=control.remaining,
             seed=seed,
@@ -302,15 +323,22 @@ def folds(table: Dataset, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
     np.add.at(counts, (np.arange(len(units)) % len(counts), units), share)
     for held_out in counts:
         known = codes[weights > held_out].max(axis=0) >= 0
-        names, states = tuple(compress(table.names, known)), tuple(compress(table.states, known))
+        names, states = (
+            tuple(compress(table.names, known)),
+            tuple(compress(table.states, known)),
+        )
         first, second = (
-            Dataset(codes[own > 0][:, known].astype(np.int16), names, states, own[own > 0])
+            Dataset(
+                codes[own > 0][:, known].astype(np.int16), names, states, own[own > 0]
+            )
             for own in (weights - held_out, held_out)
         )
         yield first, second
 
 
-def _naive_bayes(table: Dataset, smoothing: float, time_limit: float | None) -> BayesianNetwork:
+def _naive_bayes(
+    table: Dataset, smoothing: float, time_limit: float | None
+) -> BayesianNetwork:
     last = table.n_variables - 1
     parents = [*[(last,)] * last, ()]
     return fit_em(table, parents, smoothing=smoothing, time_limit=time_limit).model
@@ -325,7 +353,9 @@ def _completed(table: Dataset, seed: int) -> Dataset:
     if table.is_complete:
         return table
     network = _naive_bayes(table, SMOOTHING, None)
-    return table.complete(draw_completions(network, table, 1, np.random.default_rng(seed))[0])
+    return table.complete(
+        draw_completions(network, table, 1, np.random.default_rng(seed))[0]
+    )
 
 
 def held_out_loss(network: BayesianNetwork, table: Dataset) -> float:

@@ -49,17 +49,28 @@ class TableEstimator(BaseEstimator):
         """Return a table as a frame, its shape and names checked or, with ``reset``, noted."""
         if not isinstance(X, pd.DataFrame):
             if isinstance(X, list) and np.asarray(X).dtype.kind in "US":
-                X = np.array(X, object)  # texts beside numbers: these would become texts
+                X = np.array(
+                    X, object
+                )  # texts beside numbers: these would become texts
             self._labels = None if reset else self._labels
-            array = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+            array = validate_data(
+                self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
+            )
             return pd.DataFrame(array).infer_objects()
         validate_data(self, X, reset=reset, skip_check_array=True)
         labels = column_names(X)
         self._labels = labels if reset else self._labels
-        if self._labels not in (None, labels):  # scikit-learn only looks at labels that are texts
-            raise ValueError(f"expected the columns {self._labels} of fit, found {labels}")
+        if self._labels not in (
+            None,
+            labels,
+        ):  # scikit-learn only looks at labels that are texts
+            raise ValueError(
+                f"expected the columns {self._labels} of fit, found {labels}"
+            )
         if X.empty:
-            raise ValueError(f"expected rows and columns, found a frame of the shape {X.shape}")
+            raise ValueError(
+                f"expected rows and columns, found a frame of the shape {X.shape}"
+            )
         return X
 
     def _coded(
@@ -72,7 +83,9 @@ class TableEstimator(BaseEstimator):
         """Fit the coding to rows, and return them coded."""
         one_of(UNSEEN)(self.unseen, "unseen")
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
-        self.coding_ = FrameCoding.fit_frame(frame, names, rule, weights, classes, self.tidy)
+        self.coding_ = FrameCoding.fit_frame(
+            frame, names, rule, weights, classes, self.tidy
+        )
         self.left_out_ = self.coding_.left_out
         return self.coding_.dataset(frame, weights)
 
@@ -90,5 +103,7 @@ class TableEstimator(BaseEstimator):
         try:
             generator = check_random_state(self.random_state)
         except ValueError as error:
-            raise OptionError(f"random_state: {error}; pass a whole number from 0") from None
+            raise OptionError(
+                f"random_state: {error}; pass a whole number from 0"
+            ) from None
         return int(generator.randint(np.iinfo(np.int32).max))

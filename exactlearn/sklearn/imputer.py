@@ -116,7 +116,9 @@ class ExactImputer(TransformerMixin, TableEstimator):
         Numbers that were cut get the median of the bin.
         """
         table, like = self._rows(X)
-        return like(self.imputer_.transform(table).codes if table.n_variables else table.codes)
+        return like(
+            self.imputer_.transform(table).codes if table.n_variables else table.codes
+        )
 
     def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> list[Any]:
         """Return completed tables, drawn from the joint posterior under ``network_``.
@@ -135,7 +137,9 @@ class ExactImputer(TransformerMixin, TableEstimator):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         if not table.n_variables:
             return [like(table.codes)] * n_draws
-        drawn = draw_completions(cast(BayesianNetwork, self.network_), table, n_draws, rng)
+        drawn = draw_completions(
+            cast(BayesianNetwork, self.network_), table, n_draws, rng
+        )
         return [like(table.complete(values).codes) for values in drawn]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -39,7 +39,12 @@ from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.progress import counted
 from exactlearn.augmentation.solutions import total_score
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    require_complete,
+    require_weight,
+)
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.boundary import ClassLinks, Operator, members
 from exactlearn.graphs.dag import topological_order
@@ -135,7 +140,9 @@ class EquivalenceSearch(
         total = total_score(dataset, self.parents, score)
         slack = score_tolerance(dataset.n_variables, total_weight(dataset))
         if abs(total - self.score) > slack:
-            raise CheckError(f"the score of the network is {total!r}, not {self.score!r}")
+            raise CheckError(
+                f"the score of the network is {total!r}, not {self.score!r}"
+            )
 
 
 @checked_arguments(method=one_of(get_args(EquivalenceMethod)))
@@ -210,7 +217,11 @@ def equivalence_search(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
             "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
         )
-    kinds = ((True, False), (False, True)) if method == "ges" and phases == 2 else ((True, True),)
+    kinds = (
+        ((True, False), (False, True))
+        if method == "ges" and phases == 2
+        else ((True, True),)
+    )
     share = 1.0 if method == "ges" else float(greediness)
     most = dataset.n_variables if max_parents is None else int(max_parents)
     search = _Search(
@@ -282,10 +293,14 @@ class ClassClimb:
         self.gain = 0.0
         self.steps = 0
         self._links = ClassLinks(self.graph)
-        self._moves: list[dict[int, list[Move]]] = [{} for _ in range(values.n)]  # by head and tail
+        self._moves: list[dict[int, list[Move]]] = [
+            {} for _ in range(values.n)
+        ]  # by head and tail
         self._dirty = self._all_pairs()
 
-    def run(self, rules: Rules, rng: np.random.Generator, control: SearchControl) -> bool:
+    def run(
+        self, rules: Rules, rng: np.random.Generator, control: SearchControl
+    ) -> bool:
         """Apply operators until none improves; return whether that was reached."""
         self._dirty = self._all_pairs()
         while control.goes_on():
@@ -308,12 +323,16 @@ class ClassClimb:
         """
         for x, y in self._dirty:
             self._moves[y].pop(x, None)
-        candidates = (move for x, y in self._dirty for move in self._operators(x, y, rules))
+        candidates = (
+            move for x, y in self._dirty for move in self._operators(x, y, rules)
+        )
         while batch := list(islice(candidates, self._batch)):
             self._values.count(members for move in batch for members in move.sets)
             for move in batch:
                 x, y, _, inserts = move.operator
-                apart, with_x, with_y, together = (self._values.known[own] for own in move.sets)
+                apart, with_x, with_y, together = (
+                    self._values.known[own] for own in move.sets
+                )
                 gain = (together - with_x - with_y + apart) * (1 if inserts else -1)
                 if gain > LEAST_GAIN:
                     self._moves[y].setdefault(x, []).append(move._replace(gain=gain))
@@ -335,12 +354,19 @@ class ClassClimb:
         for clique in cliques:
             parents = (links.parents[y] | clique) & ~ends[0]
             if not inserts or parents.bit_count() < rules.max_parents:
-                sets = parents, parents | ends[0], parents | ends[1], parents | ends[0] | ends[1]
+                sets = (
+                    parents,
+                    parents | ends[0],
+                    parents | ends[1],
+                    parents | ends[0] | ends[1],
+                )
                 yield Move(Operator(x, y, clique, inserts), sets)
 
     def classes(self) -> Iterator[Move]:
         """Yield the operators to the improving classes, best first, each class once."""
-        found = [move for tails in self._moves for moves in tails.values() for move in moves]
+        found = [
+            move for tails in self._moves for moves in tails.values() for move in moves
+        ]
         plain: set[tuple[int, int]] = set()
         for move in sorted(found, key=lambda move: (-move.gain, move.operator)):
             x, y, clique, inserts = move.operator
@@ -358,7 +384,9 @@ class ClassClimb:
             return next(self.classes(), None)
         found = list(self.classes())
         size = max(1, int(share * len(found) + 1e-9))
-        return found[min(rng.choice(len(found), size, replace=False))] if found else None
+        return (
+            found[min(rng.choice(len(found), size, replace=False))] if found else None
+        )
 
     def apply(self, move: Move) -> None:
         """Go to the class that an operator leads to; list the pairs whose operators may change."""
@@ -368,7 +396,9 @@ class ClassClimb:
         self._links = links = ClassLinks(self.graph)
         self.gain += move.gain
         self.steps += 1
-        changed = (old.directed ^ self.graph.directed) | (old.undirected ^ self.graph.undirected)
+        changed = (old.directed ^ self.graph.directed) | (
+            old.undirected ^ self.graph.undirected
+        )
         heads = {v for link in changed for v in link}
         heads.update(members(links.neighbours[x] & links.neighbours[y]))
         dirty = {(a, b) for b in heads for a in range(self._values.n) if a != b}
@@ -458,7 +488,9 @@ class _Search:
         rng = np.random.default_rng((self.seed, number))
         control = SearchControl.within()
         self.climb = ClassClimb(self.values, self.n_rows)
-        return self._end(all(self.climb.run(rules, rng, control) for rules in self.phases))
+        return self._end(
+            all(self.climb.run(rules, rng, control) for rules in self.phases)
+        )
 
     def _end(self, converged: bool) -> _End:
         climb = self.climb
@@ -467,7 +499,9 @@ class _Search:
         return _End(climb.graph, climb.parents, score, climb.steps, converged)
 
 
-def _classes(ends: Sequence[_End]) -> tuple[tuple[PartiallyDirectedGraph, float, int], ...]:
+def _classes(
+    ends: Sequence[_End],
+) -> tuple[tuple[PartiallyDirectedGraph, float, int], ...]:
     """Return the classes by falling score; of equal ones, the one met first."""
     classes: dict[PartiallyDirectedGraph, list[_End]] = {}
     for end in ends:

@@ -106,7 +106,9 @@ class ESSChoice(Displayed, shown="reason"):
     @property
     def best(self) -> float:
         """The value of the largest log-likelihood, the smallest of equal ones."""
-        return max(self.log_likelihood, key=self.log_likelihood.__getitem__, default=self.ess)
+        return max(
+            self.log_likelihood, key=self.log_likelihood.__getitem__, default=self.ess
+        )
 
     @property
     def reason(self) -> str:
@@ -138,7 +140,9 @@ class ESSChoice(Displayed, shown="reason"):
         }
 
 
-@checked_arguments(counts=one_of(("expected", *COUNTS_METHODS)), values=all_of(POSITIVE))
+@checked_arguments(
+    counts=one_of(("expected", *COUNTS_METHODS)), values=all_of(POSITIVE)
+)
 def choose_ess(
     dataset: DatasetLike,
     *,
@@ -191,7 +195,9 @@ def choose_ess(
     (1.0, 10)
     """
     if not values:
-        raise OptionError("values: expected at least one equivalent sample size, found none")
+        raise OptionError(
+            "values: expected at least one equivalent sample size, found none"
+        )
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     n = dataset.n_variables
     most = 3 if max_parents is None else max_parents
@@ -201,14 +207,18 @@ def choose_ess(
     division = divided(
         dataset.row_weights, min(wanted, max(MIN_FOLDS, WORK // n_families(n, k))), seed
     )
-    order = sorted(values, key=lambda value: (value < 1, value))  # larger ones win more often
+    order = sorted(
+        values, key=lambda value: (value < 1, value)
+    )  # larger ones win more often
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
         for fold in counted("fold", range(division.n), division.n):
             rest = division.part(dataset, division.fold != fold)
             held_out = division.part(dataset, division.fold == fold)
-            found = dict(_log_likelihoods(rest, held_out, order, k, counts, seed, control))
+            found = dict(
+                _log_likelihoods(rest, held_out, order, k, counts, seed, control)
+            )
             if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
             rows = {value: [*rows.get(value, ()), own] for value, own in found.items()}
@@ -305,7 +315,9 @@ def _log_likelihoods(
         counts = DeletionCounts(missing)
     elif not rest.is_complete:
         limit = control.remaining
-        learned = learned_counts(rest, max_parents=max_parents, seed=seed, time_limit=limit)
+        learned = learned_counts(
+            rest, max_parents=max_parents, seed=seed, time_limit=limit
+        )
         counts = learned.counts
         if not counts.finished:
             return
@@ -313,7 +325,9 @@ def _log_likelihoods(
         problem = candidate_parent_sets(
             rest, BDeu(value), max_parents=max_parents, counts=counts, control=control
         )
-        parents, _ = heuristic_network(problem, None, seed=seed, control=control, **SEARCH_LENGTH)
+        parents, _ = heuristic_network(
+            problem, None, seed=seed, control=control, **SEARCH_LENGTH
+        )
         left = control.remaining
         network, _ = fitted_network(
             rest, parents, smoothing=SMOOTHING, counts=missing, time_limit=left

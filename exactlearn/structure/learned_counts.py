@@ -92,7 +92,9 @@ class LearnedCounts(NamedTuple):
         network = self.network
         parents = _satisfying(network.parents, required, forbidden)
         if parents != network.parents:
-            network = fit_em(dataset, parents, iterations=REPAIRED_ITERATIONS, starts=1).model
+            network = fit_em(
+                dataset, parents, iterations=REPAIRED_ITERATIONS, starts=1
+            ).model
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
         counts = em.tables(em.e_step(0, flat_tables(network.tables)).counts)
         scores = family_scores(counts, score, total_weight(dataset))
@@ -103,7 +105,9 @@ class LearnedCounts(NamedTuple):
 
 
 def _satisfying(
-    parents: tuple[tuple[int, ...], ...], required: Collection[Arc], forbidden: Collection[Arc]
+    parents: tuple[tuple[int, ...], ...],
+    required: Collection[Arc],
+    forbidden: Collection[Arc],
 ) -> tuple[tuple[int, ...], ...]:
     """Return a DAG that has the required arcs and lacks the forbidden ones, near a given DAG.
 
@@ -112,7 +116,9 @@ def _satisfying(
     n = len(parents)
     arcs = {(parent, child) for child in range(n) for parent in parents[child]}
     for kept in (arcs.difference(forbidden).union(required), set(required)):
-        repaired = tuple(tuple(sorted(p for p, c in kept if c == child)) for child in range(n))
+        repaired = tuple(
+            tuple(sorted(p for p, c in kept if c == child)) for child in range(n)
+        )
         if repaired == tuple(tuple(sorted(family)) for family in parents):
             return parents
         with suppress(OptionError):  # of a cycle
@@ -172,10 +178,14 @@ def learned_counts(
     """
     control = SearchControl.within(time_limit)
     if network is not None:
-        counts = expected_counts(network, dataset, max_parents + 1, seed=seed, control=control)
+        counts = expected_counts(
+            network, dataset, max_parents + 1, seed=seed, control=control
+        )
         return LearnedCounts(counts, network, "converged")
     required = tuple(required)
-    least = max((sum(child == own for _, own in required) for _, child in required), default=0)
+    least = max(
+        (sum(child == own for _, own in required) for _, child in required), default=0
+    )
     found = structural_em(
         dataset,
         BDeu(ESS),
@@ -187,5 +197,7 @@ def learned_counts(
         forbidden=forbidden,
     )
     assert found.network is not None  # structural EM begins with one
-    counts = expected_counts(found.network, dataset, max_parents + 1, seed=seed, control=control)
+    counts = expected_counts(
+        found.network, dataset, max_parents + 1, seed=seed, control=control
+    )
     return LearnedCounts(counts, found.network, found.status)

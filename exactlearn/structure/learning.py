@@ -75,7 +75,9 @@ MOST_PROVEN_CELLS = 60
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LearnedNetwork(
-    Structured, ByValue, shown="status=claim score bound gap ess ess_choice arcs left_out dataset"
+    Structured,
+    ByValue,
+    shown="status=claim score bound gap ess ess_choice arcs left_out dataset",
 ):
     """A network learned from a table, with the proof state of its structure.
 
@@ -206,7 +208,9 @@ class LearnedNetwork(
 
 @checked_arguments(
     missing=one_of(MISSING),
-    **dict.fromkeys(("score", "required", "forbidden", "tiers"), lambda value, name: value),
+    **dict.fromkeys(
+        ("score", "required", "forbidden", "tiers"), lambda value, name: value
+    ),
 )
 def learn(
     data: "Dataset | pd.DataFrame | Any",
@@ -334,7 +338,9 @@ def learn(
         dataset, columns = usable_columns(data, tidy, discretise, drop, states)
         if dataset.left_out:  # an index counts these columns, too
             given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
-            limits = limits_by_name({**dict(given), "constraints": constraints}, columns)
+            limits = limits_by_name(
+                {**dict(given), "constraints": constraints}, columns
+            )
             required, forbidden, tiers, constraints = limits.values()
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
         scoring = Scoring(
@@ -363,15 +369,21 @@ def learn(
             found = _augmented(scoring, solver, search.remaining, on_event, said)
         else:
             limit = scored.time_left
-            found, _ = select(scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event)
+            found, _ = select(
+                scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event
+            )
             said += scored.remarks
             if found.status == "optimal":
-                most = "any number of" if max_parents is None else f"at most {max_parents}"
+                most = (
+                    "any number of" if max_parents is None else f"at most {max_parents}"
+                )
                 said.append(f"no network with {most} parents a variable scores more")
     if found.status == "infeasible":
         raise InfeasibleError(found.message)
     if found.parents is None:
-        raise SolverError(f"no network was found: {found.message or 'the time was too short'}")
+        raise SolverError(
+            f"no network was found: {found.message or 'the time was too short'}"
+        )
     with SearchControl().running() as fitting:
         fitting.stage("estimating the parameters")
         network, remark = fitted_network(
@@ -412,7 +424,9 @@ def _counts_network(
     if counts is None:
         return None
     if missing != "expected":
-        raise OptionError(f"counts: for missing='expected', found {missing!r}; leave counts out")
+        raise OptionError(
+            f"counts: for missing='expected', found {missing!r}; leave counts out"
+        )
     if isinstance(counts, BayesianNetwork):
         return counts.reordered(dataset)
     if counts.dataset.digest != dataset.digest:
@@ -449,7 +463,9 @@ def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
         groups = tiers_by_index(options["tiers"], names).groups
         found["tiers"] = [[names[v] for v in group] for group in groups]
     if "constraints" in options:
-        found["constraints"] = constraints_by_name(options["constraints"], "constraints", names)
+        found["constraints"] = constraints_by_name(
+            options["constraints"], "constraints", names
+        )
     return found
 
 
@@ -504,7 +520,9 @@ def _augmented(
     if cells > MOST_PROVEN_CELLS or n_families(n, most) > MAX_FAMILIES:
         method = "t-local"
         why = "too many for a proof"
-    elif not properties(scoring.score, domain).rises or len(undecided_rows(dataset, scoring.score)):
+    elif not properties(scoring.score, domain).rises or len(
+        undecided_rows(dataset, scoring.score)
+    ):
         method = "t-local"
         why = f"the score {scoring.score.name!r} lacks what a proof needs"
     else:
@@ -522,7 +540,9 @@ def _augmented(
         forbidden=forbidden,
         on_event=on_event,
     )
-    said.append(f"{cells} cells are missing, {why}: network and completion together, by {method}")
+    said.append(
+        f"{cells} cells are missing, {why}: network and completion together, by {method}"
+    )
     return result
 
 

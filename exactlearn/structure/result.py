@@ -55,13 +55,17 @@ class FittedNetwork(ByValue, shown="network score expected_score observed_score"
     observed_score: float
 
     @classmethod
-    def of(cls, network: BayesianNetwork, dataset: Dataset, score: Score) -> "FittedNetwork":
+    def of(
+        cls, network: BayesianNetwork, dataset: Dataset, score: Score
+    ) -> "FittedNetwork":
         """Judge a network on a table with missing cells."""
         values = most_probable_completion(network, dataset)
         problem = NetworkEM(dataset, network.parents, leaves_out_barren=False)
         parameters = flat_tables(network.tables)
         state = problem.e_step(0, parameters)
-        expected = sum(family_scores(problem.tables(state.counts), score, total_weight(dataset)))
+        expected = sum(
+            family_scores(problem.tables(state.counts), score, total_weight(dataset))
+        )
         completed = float(xlogy(state.counts, parameters).sum())
         return cls(
             network,
@@ -72,7 +76,9 @@ class FittedNetwork(ByValue, shown="network score expected_score observed_score"
         )
 
 
-def family_scores(counts: Iterable[NDArray[np.float64]], score: Score, total: float) -> list[float]:
+def family_scores(
+    counts: Iterable[NDArray[np.float64]], score: Score, total: float
+) -> list[float]:
     """Return the score of each family from its counts, the child's axis last."""
     tables = [table.reshape(-1, table.shape[-1]) for table in counts]
     return [family_score(table, float(len(table)), score, total) for table in tables]
@@ -194,9 +200,15 @@ class StructuralEM(
         topological_order(self.parents)
         if self.network.parents != self.parents:
             raise CheckError("the network's parents are not those of the answer")
-        if not np.array_equal(most_probable_completion(self.network, dataset), self.values):
-            raise CheckError("the values are not the network's most probable completion")
+        if not np.array_equal(
+            most_probable_completion(self.network, dataset), self.values
+        ):
+            raise CheckError(
+                "the values are not the network's most probable completion"
+            )
         total = total_score(self.completed(dataset), self.parents, score)
         slack = score_tolerance(dataset.n_variables, total_weight(dataset))
         if abs(total - self.score) > slack:
-            raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
+            raise CheckError(
+                f"the score of the completed table is {total!r}, not {self.score!r}"
+            )

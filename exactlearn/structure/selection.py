@@ -85,9 +85,13 @@ class Scored:
         cause = "Ctrl-C" if self.interrupted else "the time limit"
         said = ["scoring_time: not all parent sets were scored; no bound is known"]
         if self.problem.stopped:
-            said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
+            said = [
+                f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"
+            ]
         if result.parents is None:
-            said.append("no network of the parent sets scored was found to meet the constraints")
+            said.append(
+                "no network of the parent sets scored was found to meet the constraints"
+            )
         ended: Status = "interrupted" if self.interrupted else "feasible"
         return replace(
             result,
@@ -151,7 +155,11 @@ class Scoring:
         """Score within a part of a time limit, or until Ctrl-C."""
         clock = SearchControl(time_limit)
         with SearchControl().running() as control:
-            part = None if time_limit is None else max(LEAST_SCORING, SCORING_SHARE * time_limit)
+            part = (
+                None
+                if time_limit is None
+                else max(LEAST_SCORING, SCORING_SHARE * time_limit)
+            )
             scored = self.scored(part, control)
         return replace(
             scored,
@@ -159,7 +167,9 @@ class Scoring:
             interrupted=control.is_stopped,
         )
 
-    def scored(self, limit: float | None = None, control: SearchControl = UNLIMITED) -> Scored:
+    def scored(
+        self, limit: float | None = None, control: SearchControl = UNLIMITED
+    ) -> Scored:
         """Return the candidate parent sets.
 
         Parameters
@@ -172,7 +182,9 @@ class Scoring:
         # A set that is dominated by a subset is of no use where arcs may always be taken away; a
         # conflict of several constraints is named rightly only where none chose the candidates.
         prune = (
-            not self.every and all(c.removable for c in declared) and not (declared and required)
+            not self.every
+            and all(c.removable for c in declared)
+            and not (declared and required)
         )
         LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
         clock = SearchControl(limit)
@@ -180,7 +192,10 @@ class Scoring:
         learned, estimated, about = self._estimated(limit)
         if learned is not None and not learned.counts.finished:
             problem = learned.problem(
-                self.dataset, self.score, required=self.required, forbidden=self.ruled_out
+                self.dataset,
+                self.score,
+                required=self.required,
+                forbidden=self.ruled_out,
             )
             reason = "the parent sets are those of the network that structural EM found"
             return Scored(
@@ -227,7 +242,9 @@ class Scoring:
         if self.counts != "expected":
             about = f"score, bound and proof are those of counts by {self.counts}"
             return None, DeletionCounts(self.counts), about
-        from exactlearn.structure.learned_counts import learned_counts  # takes long to import
+        from exactlearn.structure.learned_counts import (
+            learned_counts,
+        )  # takes long to import
 
         learned = learned_counts(
             self.dataset,
@@ -282,7 +299,9 @@ def select(
         on_event = lambda event: told(event._replace(bound=inf))  # noqa: E731
     if best is None:
         one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
-        return scored.judged(solve(scored.problem, on_event=on_event, **one, **options)), None
+        return scored.judged(
+            solve(scored.problem, on_event=on_event, **one, **options)
+        ), None
     found = enumerate_networks(
         scored.problem, k=best, classes=classes, on_event=on_event, **options
     )
@@ -345,7 +364,11 @@ def fitted_network(
         return fit_complete(dataset, parents, smoothing=smoothing), ""
     if counts is not None and counts != "expected":
         method = DeletionCounts(counts).estimator
-        return fit_deletion(dataset, parents, method=method, smoothing=smoothing).model, ""
+        return fit_deletion(
+            dataset, parents, method=method, smoothing=smoothing
+        ).model, ""
     found = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
-    cut_short = f"EM for the parameters was cut short after {found.iterations} iterations"
+    cut_short = (
+        f"EM for the parameters was cut short after {found.iterations} iterations"
+    )
     return found.model, "" if found.is_complete else cut_short

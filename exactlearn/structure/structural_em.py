@@ -184,7 +184,9 @@ class _Alternation:
         """Alternate E- and M-steps from every start, within the limits."""
         self._offered(self._by_em(self._without_arcs()))
         status: StructuralStatus = "converged"
-        for has_converged in self._ends_of_starts(1 if self.task.dataset.is_complete else starts):
+        for has_converged in self._ends_of_starts(
+            1 if self.task.dataset.is_complete else starts
+        ):
             if has_converged:
                 continue
             status = self.incumbent.status
@@ -235,7 +237,9 @@ class _Alternation:
             problem = candidate_parent_sets(
                 dataset.drawn(FIRST_ROWS, np.random.default_rng(self.task.seed)),
                 self.task.score,
-                max_parents=min(max(1 if is_large else FIRST_PARENTS, least), rules.max_parents),
+                max_parents=min(
+                    max(1 if is_large else FIRST_PARENTS, least), rules.max_parents
+                ),
                 required=rules.required,
                 forbidden=rules.forbidden,
                 counts=DeletionCounts("f-mcar"),
@@ -243,7 +247,11 @@ class _Alternation:
             )
         except DataError:
             return None
-        return None if problem.stopped else self.task.solve(problem, self.incumbent).parents
+        return (
+            None
+            if problem.stopped
+            else self.task.solve(problem, self.incumbent).parents
+        )
 
     def _alternate(self, number: int) -> bool:
         """Alternate E- and M-steps; return whether they converged."""
@@ -276,7 +284,9 @@ class _Alternation:
             network = self._by_em(result.parents, start)
         return False
 
-    def _m_step(self, table: Dataset | ExpectedCounts, start: Parents | None) -> Result | None:
+    def _m_step(
+        self, table: Dataset | ExpectedCounts, start: Parents | None
+    ) -> Result | None:
         """Return the best DAG of a complete table or of expected counts: the M-step.
 
         ``None`` when there is no time for the scores.
@@ -303,7 +313,9 @@ class _Alternation:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
         return result
 
-    def _by_em(self, parents: Parents, start: BayesianNetwork | None = None) -> BayesianNetwork:
+    def _by_em(
+        self, parents: Parents, start: BayesianNetwork | None = None
+    ) -> BayesianNetwork:
         """Return the network of a DAG with parameters from the incomplete rows by EM."""
         return fit_em(
             self.task.dataset,
@@ -318,7 +330,9 @@ class _Alternation:
         """Return a network with its scores; it is kept if it is the best so far."""
         fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
         self.offered.append(fitted)
-        self.incumbent.offer(Solution(network.parents, fitted.values, self._objective(fitted)))
+        self.incumbent.offer(
+            Solution(network.parents, fitted.values, self._objective(fitted))
+        )
         return fitted
 
     def _remark(self, remark: str) -> None:

@@ -27,7 +27,12 @@ def level():
 def said_by_two(monkeypatch, stream):
     monkeypatch.setattr("sys.stderr", stream)
     compilations = Compilations()
-    for change in (compilations.begin, compilations.begin, compilations.end, compilations.end):
+    for change in (
+        compilations.begin,
+        compilations.begin,
+        compilations.end,
+        compilations.end,
+    ):
         change()
     compilations.begin()
     return stream.getvalue().splitlines()
@@ -56,7 +61,9 @@ def test_the_level_of_the_logger_decides(monkeypatch, level, caplog):
 
 def test_the_clock_of_time_limits_stands_still_while_kernels_are_compiled(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("exactlearn._runtime.compilation_notice.monotonic", lambda: now[0])
+    monkeypatch.setattr(
+        "exactlearn._runtime.compilation_notice.monotonic", lambda: now[0]
+    )
     compilations = Compilations(announce=str)
     monkeypatch.setattr("exactlearn._runtime.control.clock", compilations.clock)
     control = SearchControl(10.0)

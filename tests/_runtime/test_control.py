@@ -40,13 +40,20 @@ class TestTermination:
 
     def test_it_does_what_ctrl_c_would_do_now(self):
         seen = []
-        with handled(lambda number, frame: seen.append(number)), terminated_as_interrupted():
+        with (
+            handled(lambda number, frame: seen.append(number)),
+            terminated_as_interrupted(),
+        ):
             signal.raise_signal(signal.SIGTERM)
         assert seen == [signal.SIGINT]
 
     @pytest.mark.parametrize("heard", [signal.default_int_handler, signal.SIG_IGN])
     def test_the_second_sigterm_raises_and_one_that_is_sent_twice_does_not(self, heard):
-        with handled(heard), terminated_as_interrupted(), SearchControl().running() as control:
+        with (
+            handled(heard),
+            terminated_as_interrupted(),
+            SearchControl().running() as control,
+        ):
             for _ in range(2):
                 signal.raise_signal(signal.SIGTERM)
                 assert control.is_stopped
@@ -144,13 +151,19 @@ def test_a_signal_ends_what_never_hears_it(tmp_path, sent, count, stuck):
     unfinished.write_text("half")
     words = [sys.executable, script, str(count), stuck, unfinished]
     with subprocess.Popen(
-        words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as run:
         try:
             assert run.stdout.readline() == "ready\n"
             time.sleep(0.5)  # until it is stuck
             for _ in range(count):
-                assert run.poll() is None  # the first of two leaves time to end with an answer
+                assert (
+                    run.poll() is None
+                )  # the first of two leaves time to end with an answer
                 run.send_signal(getattr(signal, sent))
                 time.sleep(GRACE + 0.5)
             told = run.communicate(timeout=60)[1]
@@ -187,7 +200,10 @@ class TestSearchControl:
         assert heard == [signal.SIGINT]
 
     def test_what_runs_inside_stops_with_what_runs_outside(self):
-        with SearchControl(60.0).running() as outside, SearchControl().running() as inside:
+        with (
+            SearchControl(60.0).running() as outside,
+            SearchControl().running() as inside,
+        ):
             part = inside.part(0.5)
             assert inside.remaining is None  # only the wish to stop is passed on
             signal.raise_signal(signal.SIGINT)

@@ -51,7 +51,9 @@ def table(tmp_path_factory):
     rng = np.random.default_rng(3)
     codes = NETWORK.sample(4000, rng).codes.copy()
     codes[rng.random(codes.shape) < 0.2] = -1
-    write_dataset(type(NETWORK.sample(1, rng))(codes, NETWORK.names, NETWORK.states), path)
+    write_dataset(
+        type(NETWORK.sample(1, rng))(codes, NETWORK.names, NETWORK.states), path
+    )
     write_model(NETWORK, path.with_name("net.bif"))
     return path
 
@@ -66,7 +68,9 @@ def same(one, other):
 def test_a_file_in_parts_gives_the_same_table(table, client, size):
     blocks = read_blocks(table, block_bytes=size)
     same(merge_rows(blocks, cluster=client), merge_rows([read_dataset(table)]))
-    declared = read_blocks(table, block_bytes=size, states=dict.fromkeys("abc", ("n", "y")))
+    declared = read_blocks(
+        table, block_bytes=size, states=dict.fromkeys("abc", ("n", "y"))
+    )
     same(merge_rows(declared, cluster=client.scheduler.address), merge_rows(blocks))
 
 
@@ -84,7 +88,10 @@ def test_a_dask_frame_gives_the_table_of_its_rows(table, client):
     frame = pd.read_csv(table, dtype=str, keep_default_na=False)
     blocks = read_blocks(frames.from_pandas(frame, npartitions=5))
     whole = read_dataset(table)
-    assert np.concatenate([block.codes for block in blocks]).tolist() == whole.codes.tolist()
+    assert (
+        np.concatenate([block.codes for block in blocks]).tolist()
+        == whole.codes.tolist()
+    )
     same(merge_rows(blocks), merge_rows([whole]))
     merged = merge_rows(blocks, cluster=client)
     same(merged, merge_rows([whole]))
@@ -99,14 +106,18 @@ def test_a_dask_frame_gives_the_table_of_its_rows(table, client):
 
 def test_a_state_unknown_to_the_model_is_found_on_a_worker(tmp_path, client):
     (tmp_path / "t.csv").write_text("a,b\n" + "n,n\n" * 50 + "\nn,k\n")
-    blocks = read_blocks(tmp_path / "t.csv", states=dict.fromkeys("ab", ("n", "y")), block_bytes=20)
+    blocks = read_blocks(
+        tmp_path / "t.csv", states=dict.fromkeys("ab", ("n", "y")), block_bytes=20
+    )
     with pytest.raises(DataError, match=r"t\.csv, line 53, column 'b': the state 'k'"):
         merge_rows(blocks, cluster=client)
 
 
 def test_a_killed_worker_changes_no_number(table, tmp_path):
     blocks = read_blocks(table, block_bytes=200)
-    deadly = replace(blocks, read=partial(_read_or_die, blocks.read, tmp_path / "killed"))
+    deadly = replace(
+        blocks, read=partial(_read_or_die, blocks.read, tmp_path / "killed")
+    )
     with executors.running("local:2") as client:
         found = merge_rows(deadly, cluster=client)
     assert (tmp_path / "killed").exists()
@@ -152,7 +163,10 @@ def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatc
         raise RuntimeError("Nanny failed to start.")
 
     monkeypatch.setattr(distributed, "LocalCluster", lose)
-    with pytest.raises(SolverError, match="did not start"), executors.running("local:2"):
+    with (
+        pytest.raises(SolverError, match="did not start"),
+        executors.running("local:2"),
+    ):
         pass
 
 

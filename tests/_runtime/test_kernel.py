@@ -20,11 +20,18 @@ from numpy.typing import NDArray
 
 import exactlearn
 from exactlearn._runtime import kernel as runtime
-from exactlearn._runtime.kernel import _Kernel, _only_process, in_place_kernel, kernel, overwrite
+from exactlearn._runtime.kernel import (
+    _Kernel,
+    _only_process,
+    in_place_kernel,
+    kernel,
+    overwrite,
+)
 from exactlearn.errors import OptionError
 
 INNER = (
-    "from exactlearn._runtime.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
+    "from exactlearn._runtime.kernel import kernel\n\n"
+    "@kernel\ndef inner(x):\n    return x + {}\n"
 )
 OUTER = (
     "from exactlearn._runtime.kernel import kernel\nfrom inner_kernel import inner\n\n"
@@ -82,7 +89,9 @@ def start(folder: Path, command: str, **streams: int) -> subprocess.Popen[str]:
 
 
 def run(folder: Path) -> str:
-    told, _ = start(folder, "print(is_compiled(outer), outer(1), is_compiled(outer))").communicate()
+    told, _ = start(
+        folder, "print(is_compiled(outer), outer(1), is_compiled(outer))"
+    ).communicate()
     return told.strip()
 
 
@@ -134,7 +143,9 @@ def no_home(two_files, monkeypatch):
     return temporary
 
 
-def test_kernels_lie_among_temporary_files_where_the_user_has_no_folder(two_files, no_home):
+def test_kernels_lie_among_temporary_files_where_the_user_has_no_folder(
+    two_files, no_home
+):
     assert run(two_files) == "False 20 True"
     assert run(two_files) == "True 20 True"
     (folder,) = no_home.iterdir()
@@ -152,13 +163,17 @@ def test_kernels_of_another_user_are_not_read(two_files, no_home):
 
 def test_the_variable_is_named_where_no_folder_can_be_written(no_home, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(no_home / "none")])
+    monkeypatch.setattr(
+        tempfile, "_candidate_tempdir_list", lambda: [str(no_home / "none")]
+    )
     with pytest.raises(OptionError, match="set the environment variable TMPDIR"):
         runtime.cache_folder.__wrapped__()
 
 
 def test_a_kernel_may_call_itself(tmp_path):
-    recursive = INNER.replace("return x + {}", "return x + inner(x - 1) if x > 0 else 0")
+    recursive = INNER.replace(
+        "return x + {}", "return x + inner(x - 1) if x > 0 else 0"
+    )
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(recursive)
     called = "from inner_kernel import inner; print(inner(3), outer(3))"
@@ -179,8 +194,18 @@ def test_a_kernel_sent_to_a_process_is_called_there():
 def test_kernels_are_counted_only_where_they_are_compiled(two_files):
     listen = "from exactlearn._runtime.compilation_notice import COMPILATIONS as known"
     command = f"{listen}; print(outer(1), known.started, outer(1.5), known.started)"
-    assert start(two_files, command).communicate()[0].split() == ["20", "2", "25.0", "4"]
-    assert start(two_files, command).communicate()[0].split() == ["20", "0", "25.0", "0"]
+    assert start(two_files, command).communicate()[0].split() == [
+        "20",
+        "2",
+        "25.0",
+        "4",
+    ]
+    assert start(two_files, command).communicate()[0].split() == [
+        "20",
+        "0",
+        "25.0",
+        "0",
+    ]
 
 
 INTERRUPTED = """
@@ -233,7 +258,9 @@ print(control.is_stopped, is_compiled(inner), is_compiled(outer))
     ("incumbent", "printed"),
     [(False, "interrupted\nTrue True False\n"), (True, "2\n20\nTrue True True\n")],
 )
-def test_ctrl_c_ends_a_search_after_the_kernel_that_is_compiled(two_files, incumbent, printed):
+def test_ctrl_c_ends_a_search_after_the_kernel_that_is_compiled(
+    two_files, incumbent, printed
+):
     """The search went on to compile all others, for up to a minute; it keeps its incumbent."""
     with start(two_files, STOPPED.format(incumbent=incumbent)) as process:
         assert process.communicate()[0] == printed
@@ -252,7 +279,9 @@ def loaded(file: Path):
     "damage",
     [
         pytest.param(lambda file: file.write_bytes(b""), id="empty"),
-        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:-50]), id="truncated"),
+        pytest.param(
+            lambda file: file.write_bytes(file.read_bytes()[:-50]), id="truncated"
+        ),
         pytest.param(lambda file: file.write_bytes(b"garbage" * 99), id="garbage"),
         pytest.param(Path.unlink, id="absent"),
     ],
@@ -333,7 +362,9 @@ def test_a_kernel_in_place_neither_allocates_nor_returns_arrays():
     for one in [one for one in kernels if not owns_arrays(one)]:
         returned, code = one.py_func.__annotations__["return"], one.py_func.__code__
         assert {*get_args(returned)} or {returned} <= numbers
-        assert not any(map(owns_arrays, map(one.py_func.__globals__.get, code.co_names)))
+        assert not any(
+            map(owns_arrays, map(one.py_func.__globals__.get, code.co_names))
+        )
     assert len(kernels) > 100
 
     def allocated(n: int) -> float:
@@ -361,5 +392,9 @@ def test_small_jobs_compile_nothing(monkeypatch, tmp_path):
     assert slow(np.ones(3)) == 3.0
     known = kernel(total)
     assert known(np.ones(3)) == 3.0
-    assert [sum(one.stats.cache_misses.values()) for one in (large, slow, known)] == [1, 0, 0]
+    assert [sum(one.stats.cache_misses.values()) for one in (large, slow, known)] == [
+        1,
+        0,
+        0,
+    ]
     assert all(one.overloads for one in (large, slow, known))

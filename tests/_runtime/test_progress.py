@@ -75,7 +75,9 @@ def test_loops_of_other_threads_are_not_told():
 LONG = {
     "run 2 of 3": lambda: Study([PlannedRun(str(k), dict) for k in range(3)]).run(),
     "run 3 of 3, parent set": lambda: el.bootstrap(WHOLE, 3),
-    "run 5 of 6": lambda: el.cross_validate(WHOLE, ["chow-liu", "independent"], folds=3),
+    "run 5 of 6": lambda: el.cross_validate(
+        WHOLE, ["chow-liu", "independent"], folds=3
+    ),
     "fold 2 of ": lambda: el.choose_ess(WHOLE, values=[0.5, 1.0]),
     "start 3 of 4": lambda: el.fit_em(TABLE, [(), (0,), (0,)], starts=4),
     "start 2 of 3": lambda: el.augment(TABLE, method="t-local", starts=3),
@@ -110,6 +112,8 @@ def test_a_notebook_shows_steps_score_and_bound_in_one_line_that_is_removed(
         assert shown == ""
         return
     assert "sample 2 of 2" in shown
-    assert re.search(r"sample 2 of 2.*  score -\d+\.\d+  bound -\d+\.\d+  gap 0\.0000", shown)
+    assert re.search(
+        r"sample 2 of 2.*  score -\d+\.\d+  bound -\d+\.\d+  gap 0\.0000", shown
+    )
     assert "\n" not in shown
     assert shown.split("\r")[-2:] == [100 * " ", ""]

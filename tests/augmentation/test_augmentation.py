@@ -83,11 +83,15 @@ def require_brute_force(seed, monkeypatch):
 def test_t_of_all_cells_is_exact(seed, solver):
     data, score, rules = random_case(seed)
     if solver == "dynamic" and len(data.missing_cells) > 4:
-        data = replace(data, codes=np.where(data.codes < 0, 0, data.codes).astype(np.int8))
+        data = replace(
+            data, codes=np.where(data.codes < 0, 0, data.codes).astype(np.int8)
+        )
         data.codes[:2, 0] = -1
         data = Dataset(data.codes, data.names, data.states)
     best = max(best_per_completion(data, score, rules).values())
-    result = run(data, score, rules, "t-local", t=len(data.missing_cells), solver=solver)
+    result = run(
+        data, score, rules, "t-local", t=len(data.missing_cells), solver=solver
+    )
     assert result.status == "optimal"
     assert result.score == pytest.approx(best, abs=1e-6 * abs(best))
 
@@ -144,7 +148,9 @@ def test_unusable_requests_are_refused():
     data = random_table(np.random.default_rng(1), 3, 10, 3)
     with pytest.raises(OptionError, match="did you mean 't-local'"):
         augment(data, BDeu(1.0), method="tlocal")
-    with pytest.raises(OptionError, match="'t': expected a whole number from 1, found 0"):
+    with pytest.raises(
+        OptionError, match="'t': expected a whole number from 1, found 0"
+    ):
         augment(data, BDeu(1.0), method="t-local", t=0)
     with pytest.raises(InfeasibleError, match="required"):
         augment(data, BDeu(1.0), required=[(0, 1), (1, 0)])
@@ -169,7 +175,9 @@ def test_starts_are_where_hard_em_stays():
             seen.add(after.tobytes())
             values = after
         assert np.array_equal(after, hard_em_completion(task, start, Incumbent()))
-    assert hard_em_completion(task, begun[2][0], Incumbent(time_limit=0.0)) is begun[2][0]
+    assert (
+        hard_em_completion(task, begun[2][0], Incumbent(time_limit=0.0)) is begun[2][0]
+    )
 
 
 def test_a_start_that_is_given_comes_first_and_complete_tables_need_one():

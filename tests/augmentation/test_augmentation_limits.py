@@ -59,7 +59,9 @@ def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, s
     best = max(best_per_completion(data, score, rules).values())
     for last in LOOKS:
         stop_at(last)
-        result = augment(data, score, method=method, max_parents=2, starts=1, time_limit=60)
+        result = augment(
+            data, score, method=method, max_parents=2, starts=1, time_limit=60
+        )
         assert result.parents is not None
         assert result.score <= best + 1e-9 <= result.bound + 2e-9
         if method in EXACT:
@@ -70,7 +72,9 @@ def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, s
 
 
 @pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
-def test_a_search_interrupted_at_any_look_has_a_solution_and_a_valid_bound(method, interrupt_at):
+def test_a_search_interrupted_at_any_look_has_a_solution_and_a_valid_bound(
+    method, interrupt_at
+):
     data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
     known = best_per_completion(data, score, rules)
     best = max(known.values())
@@ -83,7 +87,9 @@ def test_a_search_interrupted_at_any_look_has_a_solution_and_a_valid_bound(metho
             assert result.status == "interrupted"
             assert result.parents == ((),) * 4
         if result.status == "t-local":
-            near = [s for v, s in known.items() if (np.array(v) != result.values).sum() <= 1]
+            near = [
+                s for v, s in known.items() if (np.array(v) != result.values).sum() <= 1
+            ]
             assert result.score >= max(near) - 1e-6
         elif result.status == "optimal":
             assert result.score == pytest.approx(best)
@@ -98,7 +104,9 @@ def test_a_ranking_interrupted_at_any_look_has_true_scores(distinct, interrupt_a
     scores = np.array([solution.score for solution in whole.solutions])
     for last in LOOKS:
         interrupt_at(last)
-        found = best_solutions(data, score, 4, distinct=distinct, max_parents=2, best=best)
+        found = best_solutions(
+            data, score, 4, distinct=distinct, max_parents=2, best=best
+        )
         own = np.array([solution.score for solution in found.solutions])
         assert (own <= scores[: len(own)] + 1e-9).all()
         assert found.status in ("interrupted", "optimal")

@@ -72,7 +72,9 @@ def best_by_enumeration(task, child, parents, missing):
     """Return the best score of a family over all completions, less its multipliers."""
     cells = task.dataset.missing_cells
     own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
-    payers = {h: payers_of(child, parents, cells[h, 1], task.dataset.n_variables) for h in own}
+    payers = {
+        h: payers_of(child, parents, cells[h, 1], task.dataset.n_variables) for h in own
+    }
     scores, values = (
         family_scores(task.dataset, task.score, child, parents),
         completions(task.dataset),
@@ -93,9 +95,13 @@ def test_rows_are_placed_as_the_best_completion_does(seed):
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                bounds, found = place_rows(np.array([i]), table, terms, most_nodes, True)[:2]
+                bounds, found = place_rows(
+                    np.array([i]), table, terms, most_nodes, True
+                )[:2]
                 assert found <= best + 1e-9 <= bounds[0] + 2e-9
-                bounds = place_rows(np.array([i, i]), table, terms, most_nodes, False)[0]
+                bounds = place_rows(np.array([i, i]), table, terms, most_nodes, False)[
+                    0
+                ]
                 assert best <= min(bounds) + 1e-9
             assert bounds == pytest.approx(best, abs=1e-9)
 
@@ -145,10 +151,14 @@ def test_families_left_out_are_in_no_better_network(seed):
     adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
     reached = adjusted.total - (adjusted.best[families.child] - adjusted.scores)
     target = np.median(reached)
-    kept = reaching(adjusted.scores, families.child, adjusted.best, adjusted.total, target)
+    kept = reaching(
+        adjusted.scores, families.child, adjusted.best, adjusted.total, target
+    )
     np.testing.assert_array_equal(kept, reached > target)
     chosen = networks(families, rules)
-    scores = np.array([family_scores(task.dataset, score, *own) for own in listed(families)])
+    scores = np.array(
+        [family_scores(task.dataset, score, *own) for own in listed(families)]
+    )
     assert (reached[chosen].min(axis=1) + 1e-9 >= scores[chosen].sum(axis=1).T).all()
 
 
@@ -162,7 +172,9 @@ def test_bounds_of_states_hold_for_every_solution(seed):
     known = best_per_completion(task.dataset, task.score, task.rules)
     for cell, r in enumerate(node.cells.states):
         for state in range(r):
-            best = max(score for values, score in known.items() if values[cell] == state)
+            best = max(
+                score for values, score in known.items() if values[cell] == state
+            )
             assert best <= bounds[cell, state] + 1e-9
     assert np.isneginf(bounds[:, 2:][node.cells.states == 2]).all()
 
@@ -184,8 +196,14 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
             best = max(known[z] for z in known if all((filled < 0) | (filled == z)))
             assert best - 1e-9 <= bound <= bounds[cell, state] + 1e-9
             selected = child.upper[chosen].sum(axis=1).max() + child.lagrangian_constant
-            paid = child.adjusted(Multipliers.none(families.n_variables)).scores[chosen].sum(axis=1)
-            kept = paid.max() + child.lagrangian_constant + child.fixed_multipliers.sum()
+            paid = (
+                child.adjusted(Multipliers.none(families.n_variables))
+                .scores[chosen]
+                .sum(axis=1)
+            )
+            kept = (
+                paid.max() + child.lagrangian_constant + child.fixed_multipliers.sum()
+            )
             assert best - 1e-9 <= selected <= kept + 1e-9
         parent = child
 
@@ -193,7 +211,9 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
 def networks(families, rules):
     """Return the families of each DAG, shape (DAGs, n)."""
     dags = allowed_dags(families.n_variables, rules)
-    return np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
+    return np.array(
+        [[families.number(*family) for family in enumerate(dag)] for dag in dags]
+    )
 
 
 def listed(families):
@@ -240,7 +260,9 @@ def test_no_local_completion_enters_once_the_search_is_over(looks, monkeypatch):
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
     anchor = [families.number(i, ()) for i in range(families.n_variables)]
-    master = RestrictedMaster(families, node.cells, anchor, np.zeros(len(node.cells.rows), int))
+    master = RestrictedMaster(
+        families, node.cells, anchor, np.zeros(len(node.cells.rows), int)
+    )
     entered = []
     monkeypatch.setattr(master, "add", lambda completion: entered.append(control.looks))
     node.control = control
@@ -287,17 +309,23 @@ def test_a_folder_of_another_search_changes_no_optimum(tmp_path, monkeypatch):
     """The same codes with other declared states, then other scores and limits, in one folder."""
     taken_up, load = [], Checkpoint.load
     monkeypatch.setattr(
-        Checkpoint, "load", lambda self, key: taken_up.append(load(self, key)) or taken_up[-1]
+        Checkpoint,
+        "load",
+        lambda self, key: taken_up.append(load(self, key)) or taken_up[-1],
     )
     table = read_dataset("asia-mnar").part(slice(30))
-    states = tuple((*s, "other") if v in (2, 5) else s for v, s in enumerate(table.states))
+    states = tuple(
+        (*s, "other") if v in (2, 5) else s for v, s in enumerate(table.states)
+    )
     wider = Dataset(table.codes, table.names, states)
 
     def stopped(event):
         if event.nodes > 1:
             signal.raise_signal(signal.SIGINT)
 
-    first = augment(table, BDeu(5.0), max_parents=2, checkpoint=tmp_path, on_event=stopped)
+    first = augment(
+        table, BDeu(5.0), max_parents=2, checkpoint=tmp_path, on_event=stopped
+    )
     assert first.status == "interrupted"
     for data, score, most in (
         (wider, BDeu(5.0), 2),

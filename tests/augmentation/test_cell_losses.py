@@ -15,7 +15,9 @@ from tests.strategies import incomplete_datasets
 
 
 @given(incomplete_datasets(), st.data())
-def test_losses_are_differences_of_whole_scores(table: el.Dataset, data: st.DataObject) -> None:
+def test_losses_are_differences_of_whole_scores(
+    table: el.Dataset, data: st.DataObject
+) -> None:
     n = table.n_variables
     parents = data.draw(dags(n, n))
     score = data.draw(st.sampled_from([el.BDeu(1.0), el.BDeu(10.0), el.BIC(), K2()]))

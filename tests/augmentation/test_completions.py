@@ -58,8 +58,12 @@ def test_no_useful_candidate_is_lost(seed):
             }
             for members in parent_sets(3, child, 2).tolist():
                 parents = tuple(v for v in members if v >= 0)
-                within = [scored for subset, scored in best.items() if subset <= {*parents}]
-                assert max(within) >= score_family(complete, child, parents, score) - 1e-9
+                within = [
+                    scored for subset, scored in best.items() if subset <= {*parents}
+                ]
+                assert (
+                    max(within) >= score_family(complete, child, parents, score) - 1e-9
+                )
 
 
 def table_of(counts):
@@ -103,9 +107,13 @@ def test_weights_count_rows():
     rng = np.random.default_rng(3)
     data = random_table(rng, 3, 10, 3)
     heavy = Dataset(data.codes, data.names, data.states, np.full(10, 2.5))
-    doubled = Dataset(np.repeat(data.codes, 5, axis=0), data.names, data.states, np.full(50, 0.5))
+    doubled = Dataset(
+        np.repeat(data.codes, 5, axis=0), data.names, data.states, np.full(50, 0.5)
+    )
     problems = [
-        reduced(Task(merge_rows(d, incomplete=True)[0], BDeu(1.0), FamilyRules(2))).problem
+        reduced(
+            Task(merge_rows(d, incomplete=True)[0], BDeu(1.0), FamilyRules(2))
+        ).problem
         for d in (heavy, doubled)
     ]
     np.testing.assert_allclose(problems[0].scores, problems[1].scores, rtol=1e-12)
@@ -115,14 +123,18 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
     codes = np.full((60, 3), -1, np.int8)
     codes[:2] = [[0, 0, 0], [1, 1, 1]]
     data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)
-    with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"):
+    with pytest.raises(
+        TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"
+    ):
         enumerable_families(data, FamilyRules(2))
 
 
 def test_too_many_candidates_are_refused(monkeypatch):
     monkeypatch.setattr("exactlearn.augmentation.gadget.MAX_CANDIDATES", 5)
     data = random_table(np.random.default_rng(0), 4, 12, 5)
-    with pytest.raises(TooLargeError, match=r"more than 5 candidates; use the method 'branching'"):
+    with pytest.raises(
+        TooLargeError, match=r"more than 5 candidates; use the method 'branching'"
+    ):
         reduced(Task(data, BDeu(1.0), FamilyRules(2)))
 
 

@@ -59,7 +59,9 @@ def test_equal_rows_may_be_one_row_with_a_weight(method):
     score = BDeu(1.0)
     if (table.codes[0] < 0).any():
         pytest.skip("the rows would be completed apart")
-    one, other = (augment(d, score, method=method, max_parents=2) for d in (doubled, weighted))
+    one, other = (
+        augment(d, score, method=method, max_parents=2) for d in (doubled, weighted)
+    )
     assert one.score == pytest.approx(other.score, abs=1e-9)
 
 
@@ -67,7 +69,12 @@ def test_equal_rows_may_be_one_row_with_a_weight(method):
 def test_arcs_are_kept_and_a_contradiction_is_refused(method):
     table = TABLES["two states"]
     found = augment(
-        table, BIC(), method=method, max_parents=2, required=[(0, 1)], forbidden=[(2, 0), (2, 1)]
+        table,
+        BIC(),
+        method=method,
+        max_parents=2,
+        required=[(0, 1)],
+        forbidden=[(2, 0), (2, 1)],
     )
     assert 0 in found.parents[1]
     assert 2 not in (*found.parents[0], *found.parents[1])
@@ -78,7 +85,9 @@ def test_arcs_are_kept_and_a_contradiction_is_refused(method):
 @each_method
 def test_the_same_seed_gives_the_same_answer(method):
     table = TABLES["three states"]
-    one, other = (augment(table, BDeu(1.0), method=method, starts=3, seed=7) for _ in range(2))
+    one, other = (
+        augment(table, BDeu(1.0), method=method, starts=3, seed=7) for _ in range(2)
+    )
     assert (one.parents, one.score, one.values.tolist()) == (
         other.parents,
         other.score,
@@ -92,10 +101,14 @@ def test_a_method_is_one_entry(monkeypatch):
     def at_random(task: Task, incumbent: Incumbent) -> Augmentation:
         rng = np.random.default_rng(task.seed)
         columns = task.dataset.missing_cells[:, 1]
-        incumbent.offer(task.sparsest(rng.integers(task.dataset.cardinalities[columns])))
+        incumbent.offer(
+            task.sparsest(rng.integers(task.dataset.cardinalities[columns]))
+        )
         return Augmentation.of(incumbent, "heuristic", "at-random")
 
     monkeypatch.setitem(METHODS, "at-random", at_random)
-    found = augment(TABLES["two states"], BDeu(1.0), method="at-random", required=[(0, 1)])
+    found = augment(
+        TABLES["two states"], BDeu(1.0), method="at-random", required=[(0, 1)]
+    )
     assert found.parents == ((), (0,), ())
     assert (found.status, found.method) == ("heuristic", "at-random")

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from exactlearn.augmentation import FamilyRules, augment, neighbourhood
 from exactlearn.augmentation.coordinate_ascent import ascend, in_order
 from exactlearn.augmentation.families import Families
-from exactlearn.augmentation.family_store import FamilyStore, envelope, fits, require_tabulated
+from exactlearn.augmentation.family_store import (
+    FamilyStore,
+    envelope,
+    fits,
+    require_tabulated,
+)
 from exactlearn.augmentation.neighbourhood import (
     MoveSearch,
     grouped,
@@ -19,7 +24,12 @@ from exactlearn.augmentation.neighbourhood import (
     with_prefix,
 )
 from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
-from exactlearn.augmentation.task import Task, fitted_completion, heuristic_network, mode_completion
+from exactlearn.augmentation.task import (
+    Task,
+    fitted_completion,
+    heuristic_network,
+    mode_completion,
+)
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
@@ -54,7 +64,9 @@ def case(seed, *, n=4, rows=12, cells=5, weighted=False):
     if weighted:
         data = Dataset(data.codes, data.names, data.states, rng.random(rows) * 2 + 0.5)
     values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
-    forbidden = [(p, c) for p in range(n) for c in range(n) if p != c and rng.random() < 0.1]
+    forbidden = [
+        (p, c) for p in range(n) for c in range(n) if p != c and rng.random() < 0.1
+    ]
     rules = FamilyRules.of(int(rng.integers(1, 4)), (), forbidden)
     return rng, data, values, SCORES[seed % len(SCORES)], rules
 
@@ -89,7 +101,9 @@ def test_all_allowed_families_are_there_once():
     _, data, values, score, _ = case(3)
     rules = FamilyRules.of(2, [(0, 1)], [(2, 3)])
     store = store_of(data, values, score, rules)
-    found = [(int(c), store.families.parents(f)) for f, c in enumerate(store.families.child)]
+    found = [
+        (int(c), store.families.parents(f)) for f, c in enumerate(store.families.child)
+    ]
     listed = candidate_parent_sets(
         data.complete(values), score, max_parents=2, required=rules.required,
         forbidden=rules.forbidden, prune=False,
@@ -116,9 +130,13 @@ def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(
             adjusted = np.array(recounted(store, score)) + rewards
             plain = np.maximum.reduceat(adjusted, store.families.first[:-1]).sum()
             assert total == pytest.approx(plain, abs=1e-8)
-            assert total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
+            assert (
+                total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
+            )
             top = np.maximum.reduceat(adjusted, store.families.first[:-1])
-            with_it = plain - top[store.families.child] + adjusted  # the best selection with each
+            with_it = (
+                plain - top[store.families.child] + adjusted
+            )  # the best selection with each
             assert close[with_it > limit + 1e-8].all()
 
 
@@ -129,8 +147,14 @@ def test_some_families_have_their_scores_before_and_after_moves(seed):
     store = store_of(data, values, score, rules)
     keep = rng.random(len(store.scores)) < 0.5
     few = store.select(keep)
-    kept = [(c, store.families.parents(f)) for f, c in enumerate(store.families.child) if keep[f]]
-    assert [(c, few.families.parents(f)) for f, c in enumerate(few.families.child)] == kept
+    kept = [
+        (c, store.families.parents(f))
+        for f, c in enumerate(store.families.child)
+        if keep[f]
+    ]
+    assert [
+        (c, few.families.parents(f)) for f, c in enumerate(few.families.child)
+    ] == kept
     np.testing.assert_array_equal(few.scores, store.scores[keep])
     moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
     few.move_to(moved)
@@ -214,7 +238,9 @@ def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
     for group in groups:
         own = tops[group]
         assert own.max(axis=0).sum() <= max(limit, own.sum(axis=1).min() + slack)
-    for one, other in combinations(groups, 2):  # nobody joins an earlier group for nothing
+    for one, other in combinations(
+        groups, 2
+    ):  # nobody joins an earlier group for nothing
         assert not (tops[other] <= tops[one].max(axis=0)).all(axis=1).any()
 
 
@@ -240,7 +266,9 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, loose):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("distance", [1, 2])
-def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(seed, distance):
+def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(
+    seed, distance
+):
     _, data, values, score, rules = case(seed, cells=4)
     task = Task(data, score, rules)
     store = store_of(data, values, score, rules)
@@ -311,13 +339,20 @@ def test_a_good_network_is_feasible_and_no_worse_than_its_start(seed):
     _, data, values, score, rules = case(seed, n=5, rows=60)
     problem = Task(data, score, rules).families(values)
     complete = data.complete(values)
-    first, scored = heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)
-    again, improved = heuristic_network(problem, first, budget=10**4, perturbations=2, seed=1)
+    first, scored = heuristic_network(
+        problem, None, budget=10**4, perturbations=1, seed=0
+    )
+    again, improved = heuristic_network(
+        problem, first, budget=10**4, perturbations=2, seed=1
+    )
     assert scored == pytest.approx(total_score(complete, first, score), abs=1e-9)
     assert improved == pytest.approx(total_score(complete, again, score), abs=1e-9)
     assert scored <= improved + 1e-9 <= solve(problem).score + 2e-9
     assert len(topological_order(again)) == 5
-    assert heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)[0] == first
+    assert (
+        heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)[0]
+        == first
+    )
 
 
 def holed_chain(seed, rows=60, cells=20):
@@ -331,7 +366,9 @@ def holed_chain(seed, rows=60, cells=20):
 def test_the_best_of_several_starts_comes_back_the_same():
     data = holed_chain(1)
     alone = augment(data, BDeu(), method="t-local", starts=1)
-    first, second = (augment(data, BDeu(), method="t-local", starts=4) for _ in range(2))
+    first, second = (
+        augment(data, BDeu(), method="t-local", starts=4) for _ in range(2)
+    )
     assert first.score >= alone.score - 1e-9
     assert first.values.tolist() == second.values.tolist()
     assert first.parents == second.parents
@@ -364,13 +401,18 @@ def test_large_tables_are_climbed_and_what_is_not_proven_is_said(monkeypatch):
         for state in range(data.cardinalities[variable]):
             other = result.values.copy()
             other[cell] = state
-            assert total_score(data.complete(other), result.parents, BDeu()) <= result.score + 1e-7
+            assert (
+                total_score(data.complete(other), result.parents, BDeu())
+                <= result.score + 1e-7
+            )
     again = augment(data, BDeu(), method="t-local", starts=2)
     assert again.values.tolist() == result.values.tolist()
 
 
 def test_the_solver_ordering_proves_nothing_and_says_so():
-    result = augment(holed_chain(4), BDeu(), method="t-local", starts=1, solver="ordering")
+    result = augment(
+        holed_chain(4), BDeu(), method="t-local", starts=1, solver="ordering"
+    )
     assert (result.status, np.isinf(result.bound)) == ("heuristic", True)
     assert "not proven best" in result.message
 
@@ -393,7 +435,9 @@ def test_an_interrupt_or_a_limit_keeps_the_best_solution(starts):
     assert short.status == "feasible"
 
 
-def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(monkeypatch):
+def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(
+    monkeypatch,
+):
     data, listed = holed_chain(3), candidate_parent_sets
 
     def last(*arguments, control, **options):

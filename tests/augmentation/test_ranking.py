@@ -23,12 +23,16 @@ def random_case(seed):
 @pytest.mark.parametrize("seed", range(15))
 def test_the_best_solutions_are_those_of_all(seed):
     data, score = random_case(seed)
-    every = sorted(solution_scores(data, score, FamilyRules.of(2)).ravel(), reverse=True)
+    every = sorted(
+        solution_scores(data, score, FamilyRules.of(2)).ravel(), reverse=True
+    )
     k = 1 + seed % 12
     ranked = best_solutions(data, score, k, max_parents=2)
     assert ranked.status == "optimal"
     assert len(ranked.solutions) == min(k, len(every))
-    assert len({(p.parents, p.values.tobytes()) for p in ranked.solutions}) == len(ranked.solutions)
+    assert len({(p.parents, p.values.tobytes()) for p in ranked.solutions}) == len(
+        ranked.solutions
+    )
     for solution, expected in zip(ranked.solutions, every, strict=False):
         assert solution.score == pytest.approx(expected)
         assert total_score(
@@ -39,7 +43,9 @@ def test_the_best_solutions_are_those_of_all(seed):
 @pytest.mark.parametrize("seed", range(15))
 def test_the_best_completions_are_those_of_all(seed):
     data, score = random_case(seed)
-    every = sorted(best_per_completion(data, score, FamilyRules.of(2)).values(), reverse=True)
+    every = sorted(
+        best_per_completion(data, score, FamilyRules.of(2)).values(), reverse=True
+    )
     k = 2 + seed % 9
     ranked = best_solutions(data, score, k, distinct="completions", max_parents=2)
     assert ranked.status == "optimal"
@@ -62,10 +68,14 @@ def test_small_differences_count_whatever_the_rows_weigh(seed):
     table, score = heavy_table(seed, 2), BIC()
     if seed % 2 == 0:
         score = BDeu(1.0)
-    every = sorted(solution_scores(table, score, FamilyRules.of(2)).ravel(), reverse=True)
+    every = sorted(
+        solution_scores(table, score, FamilyRules.of(2)).ravel(), reverse=True
+    )
     ranked = best_solutions(table, score, 6, max_parents=2)
     assert ranked.status == "optimal"
-    assert [each.score for each in ranked.solutions] == pytest.approx(every[:6], rel=0, abs=1e-5)
+    assert [each.score for each in ranked.solutions] == pytest.approx(
+        every[:6], rel=0, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("method", ["t-local", "branching"])
@@ -98,7 +108,9 @@ def test_a_limit_keeps_what_was_found():
 
 def test_a_number_below_one_is_refused():
     data, score = random_case(0)
-    with pytest.raises(OptionError, match="'k': expected a whole number from 1, found 0"):
+    with pytest.raises(
+        OptionError, match="'k': expected a whole number from 1, found 0"
+    ):
         best_solutions(data, score, 0)
     with pytest.raises(OptionError, match="did you mean 'solutions'"):
         best_solutions(data, score, 2, distinct="solution")

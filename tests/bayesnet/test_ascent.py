@@ -31,7 +31,11 @@ def towards(limit):
 def test_it_ends_where_little_or_nothing_is_gained():
     seen = []
     last, converged = ascend(
-        Step(0, 0.0), towards(8.0), iterations=50, least_gain=1.0, on_iteration=seen.append
+        Step(0, 0.0),
+        towards(8.0),
+        iterations=50,
+        least_gain=1.0,
+        on_iteration=seen.append,
     )
     assert [s.objective for s in seen] == [0, 4, 6, 7]
     assert (last, converged) == (seen[-1], True)
@@ -41,12 +45,16 @@ def test_it_ends_where_little_or_nothing_is_gained():
 
 def test_it_ends_where_the_steps_the_time_or_the_wish_end():
     seen = []
-    last, converged = ascend(Step(0, 0.0), towards(8.0), iterations=2, on_iteration=seen.append)
+    last, converged = ascend(
+        Step(0, 0.0), towards(8.0), iterations=2, on_iteration=seen.append
+    )
     assert (last, len(seen), converged) == (seen[-1], 3, False)
     never = ascend(Step(0, 0.0), towards(8.0), iterations=2, control=SearchControl(0.0))
     assert never == (Step(0, 0.0), False)
     with SearchControl().running():
-        stopped, _ = ascend(Step(0, 0.0), towards(8.0), iterations=9, on_iteration=press_ctrl_c)
+        stopped, _ = ascend(
+            Step(0, 0.0), towards(8.0), iterations=9, on_iteration=press_ctrl_c
+        )
         assert stopped == Step(0, 0.0)
 
 

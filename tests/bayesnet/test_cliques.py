@@ -28,7 +28,9 @@ SEEDS = st.integers(0, 10**6)
 def undirected(adjacency) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from(range(len(adjacency)))
-    graph.add_edges_from((v, u) for v, neighbours in enumerate(adjacency) for u in neighbours)
+    graph.add_edges_from(
+        (v, u) for v, neighbours in enumerate(adjacency) for u in neighbours
+    )
     return graph
 
 
@@ -47,7 +49,9 @@ def greedy_twin(adjacency, sizes, rule: str) -> tuple[int, ...]:
     order = []
 
     def cost(v):
-        joined = [(a, b) for a, b in combinations(sorted(graph[v]), 2) if b not in graph[a]]
+        joined = [
+            (a, b) for a, b in combinations(sorted(graph[v]), 2) if b not in graph[a]
+        ]
         return {
             "weighted-min-fill": sum(sizes[a] * sizes[b] for a, b in joined),
             "min-fill": len(joined),
@@ -56,7 +60,9 @@ def greedy_twin(adjacency, sizes, rule: str) -> tuple[int, ...]:
         }[rule]
 
     while len(order) < len(graph):
-        v = min((v for v in range(len(graph)) if v not in order), key=lambda v: (cost(v), v))
+        v = min(
+            (v for v in range(len(graph)) if v not in order), key=lambda v: (cost(v), v)
+        )
         order.append(v)
         for u in graph[v]:
             graph[u] = (graph[u] | graph[v]) - {u, v}
@@ -116,8 +122,12 @@ def test_rerooting_keeps_the_forest(seed, n):
     moved = tree.rooted_at(clique)
     assert clique in moved.roots
     assert len(moved.roots) == len(tree.roots)
-    before, after = ({frozenset(arc) for arc in enumerate(t.parent)} for t in (tree, moved))
-    assert {arc for arc in before if -1 not in arc} == {arc for arc in after if -1 not in arc}
+    before, after = (
+        {frozenset(arc) for arc in enumerate(t.parent)} for t in (tree, moved)
+    )
+    assert {arc for arc in before if -1 not in arc} == {
+        arc for arc in after if -1 not in arc
+    }
     moved.check(network)
     place = {c: k for k, c in enumerate(moved.top_down)}
     assert all(p < 0 or place[p] < place[c] for c, p in enumerate(moved.parent))
@@ -137,15 +147,21 @@ def test_the_search_never_loses_to_a_single_rule():
 def test_a_deadline_ends_the_search_for_an_order_with_the_best_one_so_far():
     network = random_network(np.random.default_rng(3), 9)
     graph = moral_graph(network.parents)
-    order = best_elimination_order(graph, network.cardinalities, control=SearchControl(0.0))
+    order = best_elimination_order(
+        graph, network.cardinalities, control=SearchControl(0.0)
+    )
     assert order == elimination_order(graph, network.cardinalities, rule=RULES[0])
-    assert clique_tree(network, control=SearchControl(0.0)) == clique_tree(network, order)
+    assert clique_tree(network, control=SearchControl(0.0)) == clique_tree(
+        network, order
+    )
 
 
 def test_the_search_repeats_itself():
     network = random_network(np.random.default_rng(5), 15)
     graph = moral_graph(network.parents)
-    first, second = (best_elimination_order(graph, network.cardinalities) for _ in range(2))
+    first, second = (
+        best_elimination_order(graph, network.cardinalities) for _ in range(2)
+    )
     assert first == second
 
 
@@ -204,7 +220,9 @@ def test_broken_trees_are_caught(cliques, parent, message):
     chain = random_network(np.random.default_rng(0), 4, most_parents=0)
     table = np.full((2, 2), 0.5)
     states = (("no", "yes"),) * 4
-    network = type(chain)(chain.names, states, ((), (0,), (1,), (2,)), (table[0], *[table] * 3))
+    network = type(chain)(
+        chain.names, states, ((), (0,), (1,), (2,)), (table[0], *[table] * 3)
+    )
     CliqueTree(((0, 1), (1, 2), (2, 3)), (-1, 0, 1)).check(network)
     with pytest.raises(CheckError, match=message):
         CliqueTree(cliques, parent).check(network)

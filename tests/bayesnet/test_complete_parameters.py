@@ -13,7 +13,9 @@ from tests.network_oracle import random_network
 SEEDS = st.integers(0, 10**6)
 
 
-def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], smoothing: float):
+def counted_by_hand(
+    data: Dataset, child: int, family: tuple[int, ...], smoothing: float
+):
     """Eq. 4.15 row by row."""
     shape = tuple(len(data.states[v]) for v in (*family, child))
     counts = np.zeros(shape)
@@ -28,7 +30,11 @@ def counted_by_hand(data: Dataset, child: int, family: tuple[int, ...], smoothin
 
 
 @given(
-    SEEDS, st.integers(1, 5), st.integers(0, 30), st.sampled_from([0.0, 0.5, 1.0]), st.booleans()
+    SEEDS,
+    st.integers(1, 5),
+    st.integers(0, 30),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.booleans(),
 )
 @settings(max_examples=80)
 def test_tables_follow_the_formula(seed, n, rows, smoothing, weighted):
@@ -71,14 +77,20 @@ def test_without_smoothing_no_tables_are_likelier(seed):
     data = network.sample(40, rng)
     best = fit_complete(data, network.parents, smoothing=0.0).log_likelihood(data)
     assert best >= network.log_likelihood(data) - 1e-9
-    assert best >= fit_complete(data, network.parents, smoothing=0.3).log_likelihood(data) - 1e-9
+    assert (
+        best
+        >= fit_complete(data, network.parents, smoothing=0.3).log_likelihood(data)
+        - 1e-9
+    )
 
 
 def test_many_rows_give_back_the_network():
     rng = np.random.default_rng(0)
     network = random_network(rng, 5, most_parents=1)
     fitted = fit_complete(network.sample(200_000, rng), network.parents)
-    likelihoods = [m.log_likelihood(network.sample(1000, rng)) for m in (network, fitted)]
+    likelihoods = [
+        m.log_likelihood(network.sample(1000, rng)) for m in (network, fitted)
+    ]
     assert np.isfinite(likelihoods).all()
     for v, family in enumerate(network.parents):
         if not family:
@@ -106,8 +118,20 @@ def test_counts_keep_the_order_of_the_parents():
 @pytest.mark.parametrize(
     ("rows", "parents", "smoothing", "kind", "message"),
     [
-        (data([[0, -1]]), [(), ()], 1.0, DataError, r"'b', row 1 \(index 0\): .* missing .* by EM"),
-        (data([[0, 1]]), [(), ()], -1.0, OptionError, "'smoothing': expected a number from 0"),
+        (
+            data([[0, -1]]),
+            [(), ()],
+            1.0,
+            DataError,
+            r"'b', row 1 \(index 0\): .* missing .* by EM",
+        ),
+        (
+            data([[0, 1]]),
+            [(), ()],
+            -1.0,
+            OptionError,
+            "'smoothing': expected a number from 0",
+        ),
         (
             data([[0, 1]]),
             [(), ()],
@@ -129,7 +153,9 @@ def test_unusable_input_is_refused(rows, parents, smoothing, kind, message):
 
 def test_a_table_beyond_memory_is_refused():
     n = 31
-    rows = Dataset(np.zeros((1, n), np.int8), tuple(f"x{v}" for v in range(n)), (("n", "y"),) * n)
+    rows = Dataset(
+        np.zeros((1, n), np.int8), tuple(f"x{v}" for v in range(n)), (("n", "y"),) * n
+    )
     parents = [() for _ in range(n - 1)] + [tuple(range(n - 1))]
     with pytest.raises(TooLargeError, match="2147483648 entries"):
         fit_complete(rows, parents)

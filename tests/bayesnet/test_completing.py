@@ -19,7 +19,9 @@ from exactlearn.pdg.inference.flows import posteriors
 from tests.network_oracle import joint, random_network
 
 
-def table_with_holes(network: BayesianNetwork, rng: np.random.Generator, rows: int) -> Dataset:
+def table_with_holes(
+    network: BayesianNetwork, rng: np.random.Generator, rows: int
+) -> Dataset:
     """Return possible rows, from complete to entirely missing."""
     codes = network.sample(rows, rng).codes.astype(np.int16)
     codes[rng.random(codes.shape) < rng.random((rows, 1))] = -1
@@ -65,11 +67,15 @@ def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypat
     tables = [np.where(t < 1e-9, 0, t) for t in network.tables]
     tables = tuple(t / t.sum(axis=-1, keepdims=True) for t in tables)
     network = BayesianNetwork(network.names, network.states, network.parents, tables)
-    codes = rng.integers(0, network.cardinalities, (25, network.n_variables)).astype(np.int16)
+    codes = rng.integers(0, network.cardinalities, (25, network.n_variables)).astype(
+        np.int16
+    )
     codes[rng.random(codes.shape) < rng.random((25, 1))] = -1
     table = Dataset(codes, network.names, network.states)
     full = joint(network)
-    sums = [full[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes]
+    sums = [
+        full[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes
+    ]
     found = network.log_likelihood_rows(table)
     np.testing.assert_allclose(np.exp(found), sums, rtol=1e-11)
     assert np.array_equal(np.isneginf(found), np.array(sums) == 0)
@@ -81,7 +87,13 @@ def test_the_estimated_cost_of_a_log_likelihood_counts_the_cells_of_all_parts():
     """A chain a -> b -> c of two states: what is missing of it is one part."""
     tables = (np.full(2, 0.5), np.full((2, 2), 0.5), np.full((2, 2), 0.5))
     network = BayesianNetwork(tuple("abc"), (("n", "y"),) * 3, ((), (0,), (1,)), tables)
-    rows = {(0, 0, 0): 0, (-1, 0, 0): 2, (-1, -1, 0): 4 + 2, (0, 0, -1): 2, (-1, 0, 1): 2}
+    rows = {
+        (0, 0, 0): 0,
+        (-1, 0, 0): 2,
+        (-1, -1, 0): 4 + 2,
+        (0, 0, -1): 2,
+        (-1, 0, 1): 2,
+    }
     codes = np.array(list(rows), np.int16)
     assert elimination_cells(network, codes) == sum(rows.values())
 
@@ -89,7 +101,9 @@ def test_the_estimated_cost_of_a_log_likelihood_counts_the_cells_of_all_parts():
 def test_draws_approach_the_joint_posterior():
     rng = np.random.default_rng(3)
     network = random_network(rng, 4)
-    table = Dataset(np.array([[-1, 0, -1, -1], [-1, -1, -1, -1]]), network.names, network.states)
+    table = Dataset(
+        np.array([[-1, 0, -1, -1], [-1, -1, -1, -1]]), network.names, network.states
+    )
     drawn = draw_completions(network, table, 4000, rng)
     for row, cells in ((0, slice(0, 3)), (1, slice(3, 7))):
         expected = row_posterior(joint(network), table.codes[row])
@@ -131,7 +145,9 @@ def test_long_rows_do_not_underflow():
     )
     table = Dataset(np.full((1, n), -1), network.names, network.states)
     assert most_probable_completion(network, table).tolist() == [0] * n
-    np.testing.assert_allclose(posterior_cells(network, table)[-1], [0.5, 0.5], atol=1e-9)
+    np.testing.assert_allclose(
+        posterior_cells(network, table)[-1], [0.5, 0.5], atol=1e-9
+    )
 
 
 def test_impossible_rows_strange_columns_and_numbers_are_refused():
@@ -154,7 +170,9 @@ def test_impossible_rows_strange_columns_and_numbers_are_refused():
     fewer = Dataset(np.array([[-1, 0]]), ("a", "b"), (("n",), ("n", "y")))
     with pytest.raises(DataError, match="state 'y'"):
         posterior_cells(network, fewer)
-    with pytest.raises(OptionError, match="'draws': expected a whole number from 0, found -1"):
+    with pytest.raises(
+        OptionError, match="'draws': expected a whole number from 0, found -1"
+    ):
         draw_completions(network, table, -1, np.random.default_rng(0))
 
 
@@ -166,9 +184,13 @@ def test_posteriors_agree_with_the_decision_graph(data_dir):
     table = Dataset(codes, network.names, network.states)
     expected = posteriors(compile_network(network), codes)
     first = np.cumsum([0, *network.cardinalities])
-    for (row, v), found in zip(table.missing_cells, posterior_cells(network, table), strict=True):
+    for (row, v), found in zip(
+        table.missing_cells, posterior_cells(network, table), strict=True
+    ):
         np.testing.assert_allclose(
-            found[: network.cardinalities[v]], expected[row, first[v] : first[v + 1]], atol=1e-9
+            found[: network.cardinalities[v]],
+            expected[row, first[v] : first[v + 1]],
+            atol=1e-9,
         )
 
 

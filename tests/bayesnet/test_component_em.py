@@ -70,7 +70,9 @@ def test_a_step_is_that_of_the_definition(seed, components, smoothing):
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.1, 2.0]))
 @settings(max_examples=25)
-def test_the_objective_never_falls_and_the_result_is_a_distribution(seed, components, smoothing):
+def test_the_objective_never_falls_and_the_result_is_a_distribution(
+    seed, components, smoothing
+):
     rng = np.random.default_rng(seed)
     truth = random_naive_bayes(rng, 4, 3)
     data = rows_of(truth, rng, 40)
@@ -117,7 +119,9 @@ def test_rows_less_probable_than_any_float_are_taken_in_logarithms():
     model.check()
     half = np.array([[0] * (n // 2) + [1] * (n // 2)])
     expected = (n // 2) * (np.log(tiny) + np.log(rest))
-    assert model.log_likelihood_rows(Dataset(half, names, states)) == pytest.approx([expected])
+    assert model.log_likelihood_rows(Dataset(half, names, states)) == pytest.approx(
+        [expected]
+    )
     # The component that leads by far is impossible at the end: only logarithms know the other.
     steep = NaiveBayes(
         names[:20],
@@ -137,7 +141,9 @@ def test_rows_less_probable_than_any_float_are_taken_in_logarithms():
 
 def test_impossible_rows_are_refused_without_smoothing():
     names, states = ("a", "b"), (("n", "y"),) * 2
-    model = NaiveBayes(names, states, np.ones(1), np.array([[1.0], [0.0], [0.5], [0.5]]))
+    model = NaiveBayes(
+        names, states, np.ones(1), np.array([[1.0], [0.0], [0.5], [0.5]])
+    )
     data = Dataset(np.array([[0, 1], [1, -1]]), names, states)
     assert model.log_likelihood_rows(data).tolist() == [np.log(0.5), -np.inf]
     posteriors, _ = model.row_posteriors(data.codes.astype(np.int16))

@@ -41,7 +41,9 @@ def conditional(joint: np.ndarray) -> np.ndarray:
 
 def x_given_w(method: str):
     """Estimate P(X | W) from Table 9 without smoothing."""
-    fit = fit_deletion(PAPER, [(2,), (), (), ()], method=method, smoothing=0.0, aggregation="mean")
+    fit = fit_deletion(
+        PAPER, [(2,), (), (), ()], method=method, smoothing=0.0, aggregation="mean"
+    )
     return fit.model.tables[0], fit.families[0]
 
 
@@ -69,7 +71,26 @@ def test_table_10_direct_deletion_uses_rows_1_to_24(method):
 def test_table_10_factored_deletion_uses_all_rows():
     direct = np.array([[weight(*DIRECT[w, x]) for x in (0, 1)] for w in (0, 1)])
     with_w = [[r for r in range(1, 37) if TABLE_9[r - 1][2] == w] for w in (0, 1)]
-    assert with_w[1] == [3, 4, 7, 8, 11, 12, 15, 16, 19, 20, 23, 24, 27, 28, 31, 32, 35, 36]
+    assert with_w[1] == [
+        3,
+        4,
+        7,
+        8,
+        11,
+        12,
+        15,
+        16,
+        19,
+        20,
+        23,
+        24,
+        27,
+        28,
+        31,
+        32,
+        35,
+        36,
+    ]
     p_w = np.array([weight(*rows) for rows in with_w]) / weight(*range(1, 37))
     w_first = conditional(direct) * p_w[:, np.newaxis]  # P(x | w, ob) P(w)
     x_first = direct / direct.sum()  # P(w | x, ob) P(x | ob)
@@ -86,7 +107,9 @@ def places(block: int, wz: int) -> int:
 def test_table_11_direct_deletion_weights_rows_1_to_16_by_all():
     joint = np.zeros((2, 2))
     for wz in range(4):
-        cells = np.array([[weight(places(2 * x + y, wz)) for y in (0, 1)] for x in (0, 1)])
+        cells = np.array(
+            [[weight(places(2 * x + y, wz)) for y in (0, 1)] for x in (0, 1)]
+        )
         joint += cells / cells.sum() * weight(*(places(b, wz) for b in range(9)))
     fit = fit_deletion(PAPER, [(), (0,), (), ()], method="d-mar", smoothing=0.0)
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
@@ -99,13 +122,21 @@ def test_table_11_factored_deletion():
     """Rows 5-8, 13-16, 29-32 for y, rows 9-16, 21-24 for x; both factorisations, their mean."""
     joint = np.zeros((2, 2))
     for wz in range(4):
-        cells = np.array([[weight(places(2 * x + y, wz)) for y in (0, 1)] for x in (0, 1)])
-        p_x = np.array([weight(*(places(b, wz) for b in bs)) for bs in ((0, 1, 4), (2, 3, 5))])
-        p_y = np.array([weight(*(places(b, wz) for b in bs)) for bs in ((0, 2, 6), (1, 3, 7))])
+        cells = np.array(
+            [[weight(places(2 * x + y, wz)) for y in (0, 1)] for x in (0, 1)]
+        )
+        p_x = np.array(
+            [weight(*(places(b, wz) for b in bs)) for bs in ((0, 1, 4), (2, 3, 5))]
+        )
+        p_y = np.array(
+            [weight(*(places(b, wz) for b in bs)) for bs in ((0, 2, 6), (1, 3, 7))]
+        )
         x_first = conditional(cells) * (p_x / p_x.sum())[:, np.newaxis]
         y_first = cells / cells.sum(axis=0) * (p_y / p_y.sum())
         joint += (x_first + y_first) / 2 * weight(*(places(b, wz) for b in range(9)))
-    fit = fit_deletion(PAPER, [(), (0,), (), ()], method="f-mar", smoothing=0.0, aggregation="mean")
+    fit = fit_deletion(
+        PAPER, [(), (0,), (), ()], method="f-mar", smoothing=0.0, aggregation="mean"
+    )
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
     assert fit.families[1].rows == weight(*range(1, 37))
 
@@ -119,7 +150,9 @@ def test_wind_velocities_of_the_lecture(method, mean):
     """Freiburg slides, Figure 5: velocities that depend on the height, as does what is missing."""
     velocities = {0: "-2-3131-2", 1: "-4-3", 2: "-4-5--3--"}
     codes = [
-        [-1 if v == "-" else int(v) - 1, height] for height, vs in velocities.items() for v in vs
+        [-1 if v == "-" else int(v) - 1, height]
+        for height, vs in velocities.items()
+        for v in vs
     ]
     data = Dataset(np.array(codes), ("v", "h"), (tuple("12345"), tuple("012")))
     fit = fit_deletion(data, [(), (0,)], method=method, smoothing=0.0)
@@ -180,7 +213,9 @@ def loop_factored(rows, variables, data, aggregation, smoothing=0.0):
             weights /= weights.sum()
         if aggregation == "median":
             return {k: float(np.median(x)) for k, x in values.items()}, variances.mean()
-        return {k: float(weights @ x) for k, x in values.items()}, float(weights @ variances)
+        return {k: float(weights @ x) for k, x in values.items()}, float(
+            weights @ variances
+        )
 
     estimate, _ = node(list(variables))
     total = sum(estimate.values())
@@ -188,7 +223,11 @@ def loop_factored(rows, variables, data, aggregation, smoothing=0.0):
 
 
 def loop_table(data, child, parents, method, smoothing, aggregation, separators=None):
-    rows = [(c, w) for c, w in zip(data.codes.tolist(), data.row_weights, strict=True) if w > 0]
+    rows = [
+        (c, w)
+        for c, w in zip(data.codes.tolist(), data.row_weights, strict=True)
+        if w > 0
+    ]
     family = [*parents, child]
     joint = np.zeros([len(data.states[v]) for v in family])
     available = sum(loop_weights(rows, family).values())
@@ -218,13 +257,19 @@ def loop_table(data, child, parents, method, smoothing, aggregation, separators=
         conditions = full if separators is None else sorted({*separators, *own})
         contexts = {}
         for codes, w in rows:
-            contexts.setdefault(tuple(codes[v] for v in conditions), []).append((codes, w))
+            contexts.setdefault(tuple(codes[v] for v in conditions), []).append(
+                (codes, w)
+            )
         for context in contexts.values():
             mass = sum(w for _, w in context)
             alike = [r for r in rows if all(r[0][v] == context[0][0][v] for v in own)]
             shares = distribution(context, members, data, aggregation)
             if distribution is loop_factored:
-                shares = shares or loop_factored(alike, members, data, aggregation, smoothing) or {}
+                shares = (
+                    shares
+                    or loop_factored(alike, members, data, aggregation, smoothing)
+                    or {}
+                )
             else:
                 shares = shares or loop_direct(alike, members, data, aggregation) or {}
             for key, p in shares.items():
@@ -235,7 +280,9 @@ def loop_table(data, child, parents, method, smoothing, aggregation, separators=
     table = np.empty_like(joint)
     for where in np.ndindex(joint.shape[:-1]):
         total = joint[where].sum() + smoothing * joint.shape[-1]
-        table[where] = (joint[where] + smoothing) / total if total else 1 / joint.shape[-1]
+        table[where] = (
+            (joint[where] + smoothing) / total if total else 1 / joint.shape[-1]
+        )
     return table
 
 
@@ -248,7 +295,9 @@ def incomplete(seed: int, rows: int, share: float = 0.3, n: int = 4):
     lacking = rng.random(codes.shape) < share
     lacking[:, rng.random(n) < 0.4] = False
     codes[lacking] = -1
-    return network, replace(data, codes=codes, weights=rng.integers(0, 4, rows).astype(float))
+    return network, replace(
+        data, codes=codes, weights=rng.integers(0, 4, rows).astype(float)
+    )
 
 
 @given(
@@ -256,7 +305,9 @@ def incomplete(seed: int, rows: int, share: float = 0.3, n: int = 4):
     st.sampled_from([0.2, 0.5, 0.9]), st.sampled_from([0.0, 0.7]),
 )  # fmt: skip
 @settings(max_examples=250)
-def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share, smoothing):
+def test_tables_are_those_of_plain_loops(
+    seed, method, aggregation, rows, share, smoothing
+):
     network, data = incomplete(seed, rows, share)
     separators = None
     if method.startswith("i"):
@@ -267,8 +318,12 @@ def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share,
         separators=separators,
     )  # fmt: skip
     for child, parents in enumerate(network.parents):
-        expected = loop_table(data, child, parents, method, smoothing, aggregation, separators)
-        np.testing.assert_allclose(fit.model.tables[child], expected, rtol=1e-9, atol=1e-12)
+        expected = loop_table(
+            data, child, parents, method, smoothing, aggregation, separators
+        )
+        np.testing.assert_allclose(
+            fit.model.tables[child], expected, rtol=1e-9, atol=1e-12
+        )
 
 
 @given(SEEDS, st.sampled_from(["d-mar", "f-mar"]))
@@ -278,7 +333,9 @@ def test_informed_by_all_observed_variables_is_not_informed(seed, method):
     full = np.flatnonzero((data.codes[data.row_weights > 0] >= 0).all(axis=0))
     uninformed = fit_deletion(data, network.parents, method=method)
     names = [data.names[v] for v in full]
-    informed = fit_deletion(data, network.parents, method=f"i{method}", separators=names)
+    informed = fit_deletion(
+        data, network.parents, method=f"i{method}", separators=names
+    )
     assert_alike(informed.model, uninformed.model)
 
 
@@ -294,7 +351,9 @@ def test_order_and_repetition_of_rows_change_nothing(seed, method):
     fit = fit_deletion(data, network.parents, method=method)
     order = np.random.default_rng(seed).permutation(30)
     permuted = replace(data, codes=data.codes[order], weights=data.row_weights[order])
-    assert_alike(fit_deletion(permuted, network.parents, method=method).model, fit.model)
+    assert_alike(
+        fit_deletion(permuted, network.parents, method=method).model, fit.model
+    )
     times = data.row_weights.astype(int)
     repeated = replace(data, codes=np.repeat(data.codes, times, axis=0), weights=None)
     again = fit_deletion(repeated, network.parents, method=method)
@@ -304,7 +363,9 @@ def test_order_and_repetition_of_rows_change_nothing(seed, method):
 
 @given(SEEDS, METHODS, st.sampled_from([0.0, 1.0]))
 @settings(max_examples=40)
-def test_without_missing_cells_all_are_the_smoothed_frequencies(seed, method, smoothing):
+def test_without_missing_cells_all_are_the_smoothed_frequencies(
+    seed, method, smoothing
+):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 4)
     data = network.sample(25, rng)
@@ -320,8 +381,12 @@ def test_available_cases_have_two_names(seed):
     network, data = incomplete(seed, 30)
     for method in ("aca", "d-mcar"):
         fit = fit_deletion(data, network.parents, method=method, smoothing=0.5)
-        for v, (table, parents) in enumerate(zip(fit.model.tables, network.parents, strict=True)):
-            assert table.tolist() == smoothed(full_counts(data, v, parents), 0.5).tolist()
+        for v, (table, parents) in enumerate(
+            zip(fit.model.tables, network.parents, strict=True)
+        ):
+            assert (
+                table.tolist() == smoothed(full_counts(data, v, parents), 0.5).tolist()
+            )
 
 
 def chain() -> BayesianNetwork:
@@ -363,15 +428,24 @@ def test_table_11_informed_deletion_sums_over_w_alone():
     """Rows 1-16 by W, weighted by all rows with that W."""
     joint = np.zeros((2, 2))
     for w in (0, 1):
-        rows = [[[places(2 * x + y, 2 * w + z) for z in (0, 1)] for y in (0, 1)] for x in (0, 1)]
+        rows = [
+            [[places(2 * x + y, 2 * w + z) for z in (0, 1)] for y in (0, 1)]
+            for x in (0, 1)
+        ]
         cells = np.array([[weight(*zs) for zs in ys] for ys in rows])
         joint += (
-            cells / cells.sum() * weight(*(places(b, 2 * w + z) for b in range(9) for z in (0, 1)))
+            cells
+            / cells.sum()
+            * weight(*(places(b, 2 * w + z) for b in range(9) for z in (0, 1)))
         )
     graph = MissingnessGraph({"X": ("W",), "Y": ("W",)})
     for separators in (["W"], [2], graph):
         fit = fit_deletion(
-            PAPER, [(), (0,), (), ()], method="id-mar", smoothing=0.0, separators=separators
+            PAPER,
+            [(), (0,), (), ()],
+            method="id-mar",
+            smoothing=0.0,
+            separators=separators,
         )
         np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
         assert fit.families[1].rows == weight(*range(1, 37))
@@ -423,7 +497,9 @@ def test_learned_separators_are_those_of_plain_loops(seed, rows):
                 break
             chosen.append(best)
         found = learned_separators(data, v, np.array(full, int))
-        assert score(v, sorted(found)) == pytest.approx(score(v, chosen), rel=1e-9, abs=1e-9)
+        assert score(v, sorted(found)) == pytest.approx(
+            score(v, chosen), rel=1e-9, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -458,7 +534,9 @@ def test_causes_through_other_indicators_separate():
 def test_factors_with_pseudo_counts_know_a_family_that_no_row_observes():
     """Of P(b | a) the rows say nothing, of P(a) and P(b) they do."""
     data = table([[0, -1]] * 6 + [[1, -1]] * 2 + [[-1, 0]] * 6 + [[-1, 1]] * 2)
-    fit = fit_deletion(data, [(), (0,)], method="f-mcar", smoothing=1.0, aggregation="mean")
+    fit = fit_deletion(
+        data, [(), (0,)], method="f-mcar", smoothing=1.0, aggregation="mean"
+    )
     p = np.array([0.7, 0.3])  # with the pseudo-counts
     joint = (np.outer(p, [0.5, 0.5]) + np.outer([0.5, 0.5], p)) / 2
     np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-14)
@@ -475,7 +553,9 @@ def test_factored_deletion_uses_what_direct_deletion_drops():
         codes = data.codes.copy()
         codes[rng.random(codes.shape) < 0.5] = -1
         for method in errors:
-            fit = fit_deletion(replace(data, codes=codes), chain().parents, method=method)
+            fit = fit_deletion(
+                replace(data, codes=codes), chain().parents, method=method
+            )
             for a, b in zip(fit.model.tables, chain().tables, strict=True):
                 errors[method] += float(((a - b) ** 2).sum())
     assert errors["f-mcar"] < errors["d-mcar"]
@@ -483,7 +563,9 @@ def test_factored_deletion_uses_what_direct_deletion_drops():
 
 def table(codes) -> Dataset:
     codes = np.array(codes)
-    return Dataset(codes, tuple("abc"[: codes.shape[1]]), (("n", "y"),) * codes.shape[1])
+    return Dataset(
+        codes, tuple("abc"[: codes.shape[1]]), (("n", "y"),) * codes.shape[1]
+    )
 
 
 @pytest.mark.parametrize("method", DELETION_METHODS)
@@ -498,10 +580,17 @@ def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
 
 @pytest.mark.parametrize(
     ("method", "weaker"),
-    [("d-mar", "d-mcar"), ("f-mar", "f-mcar"), ("id-mar", "d-mcar"), ("if-mar", "f-mcar")],
+    [
+        ("d-mar", "d-mcar"),
+        ("f-mar", "f-mcar"),
+        ("id-mar", "d-mcar"),
+        ("if-mar", "f-mcar"),
+    ],
 )
 def test_unsupported_contexts_take_the_next_weaker_estimator(method, weaker):
-    data = table([[0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, -1]])  # no row has b = 1 and observes c
+    data = table(
+        [[0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, -1]]
+    )  # no row has b = 1 and observes c
     options = {"separators": ["b"]} if method.startswith("i") else {}
     fit = fit_deletion(data, [(), (), (0,)], method=method, smoothing=0.0, **options)
     assert fit.families[2].weights == {method: 3.0, weaker: 1.0}
@@ -513,27 +602,43 @@ def test_no_complete_row_falls_back_to_available_cases():
     data = table([[0, 0, -1], [0, 1, -1], [-1, 0, 1]])
     fit = fit_deletion(data, [(), (), ()], method="cca", smoothing=0.0)
     assert fit.model.tables[1].tolist() == [2 / 3, 1 / 3]
-    assert [dict(f.weights) for f in fit.families] == [{"aca": 2.0}, {"aca": 3.0}, {"aca": 1.0}]
+    assert [dict(f.weights) for f in fit.families] == [
+        {"aca": 2.0},
+        {"aca": 3.0},
+        {"aca": 1.0},
+    ]
 
 
 @pytest.mark.parametrize("method", DELETION_METHODS)
 @pytest.mark.parametrize("codes", [np.zeros((0, 2)), np.full((3, 2), -1)])
 def test_nothing_observed_gives_the_prior(method, codes):
-    fit = fit_deletion(table(codes.astype(int)), [(), (0,)], method=method, smoothing=0.0)
+    fit = fit_deletion(
+        table(codes.astype(int)), [(), (0,)], method=method, smoothing=0.0
+    )
     assert [t.ravel().tolist() for t in fit.model.tables] == [[0.5, 0.5], [0.5] * 4]
 
 
 @pytest.mark.parametrize(
     ("parents", "options", "kind", "message"),
     [
-        ([(), ()], {"method": "d-mcra"}, OptionError, "'d-mcra'; did you mean 'd-mcar'"),
+        (
+            [(), ()],
+            {"method": "d-mcra"},
+            OptionError,
+            "'d-mcra'; did you mean 'd-mcar'",
+        ),
         (
             [(), ()],
             {"aggregation": "max"},
             OptionError,
             "'max'; expected one of 'mean', 'inverse",
         ),
-        ([(), ()], {"smoothing": -1.0}, OptionError, "'smoothing': expected a number from 0"),
+        (
+            [(), ()],
+            {"smoothing": -1.0},
+            OptionError,
+            "'smoothing': expected a number from 0",
+        ),
         ([(), (1,)], {}, DataError, "other than its own"),
     ],
 )

@@ -16,7 +16,18 @@ from tests.bayesnet.test_completing import row_posterior, table_with_holes
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 
-LECTURE = [[0, 0], [0, 1], [0, 1], [-1, 1], [-1, 0], [-1, 0], [1, 0], [1, 0], [1, 1], [1, -1]]
+LECTURE = [
+    [0, 0],
+    [0, 1],
+    [0, 1],
+    [-1, 1],
+    [-1, 0],
+    [-1, 0],
+    [1, 0],
+    [1, 0],
+    [1, 1],
+    [1, -1],
+]
 
 
 def lecture_table() -> Dataset:
@@ -26,7 +37,9 @@ def lecture_table() -> Dataset:
 def lecture_start(table: Dataset) -> BayesianNetwork:
     """Return the parameters of complete-case analysis."""
     rows = table.codes[(table.codes >= 0).all(axis=1)]
-    return fit_complete(Dataset(rows, table.names, table.states), [(), (0,)], smoothing=0.0)
+    return fit_complete(
+        Dataset(rows, table.names, table.states), [(), (0,)], smoothing=0.0
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +54,9 @@ def flat(network: BayesianNetwork) -> np.ndarray:
     return np.concatenate([table.ravel() for table in network.tables])
 
 
-def expected_counts(network: BayesianNetwork, table: Dataset) -> tuple[np.ndarray, float]:
+def expected_counts(
+    network: BayesianNetwork, table: Dataset
+) -> tuple[np.ndarray, float]:
     """Return the expected counts of all families and the log-likelihood, by enumeration."""
     full, total = joint(network), 0.0
     complete = np.zeros_like(full)
@@ -105,9 +120,13 @@ def without_barren(network: BayesianNetwork, table: Dataset) -> np.ndarray:
             children = {c for c, ps in enumerate(network.parents) if v in ps}
             if table.codes[k, v] < 0 and children <= barren:
                 barren.add(v)
-        row = Dataset(table.codes[[k]], table.names, table.states, weights=table.weights[[k]])
+        row = Dataset(
+            table.codes[[k]], table.names, table.states, weights=table.weights[[k]]
+        )
         own = np.split(expected_counts(network, row)[0], ends)
-        total = total + np.concatenate([0.0 * t if v in barren else t for v, t in enumerate(own)])
+        total = total + np.concatenate(
+            [0.0 * t if v in barren else t for v, t in enumerate(own)]
+        )
     return total
 
 
@@ -129,7 +148,9 @@ def test_the_objective_never_falls(seed, smoothing):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 5)
     table = table_with_holes(network, rng, 25)
-    result = fit_em(table, network.parents, smoothing=smoothing, starts=2, seed=seed, iterations=40)
+    result = fit_em(
+        table, network.parents, smoothing=smoothing, starts=2, seed=seed, iterations=40
+    )
     gains = np.diff(result.objectives)
     assert (gains >= -1e-9 * abs(result.objectives[0])).all()
     assert smoothing > 0 or result.objectives == result.log_likelihoods
@@ -139,7 +160,9 @@ def test_the_objective_never_falls(seed, smoothing):
         again = NetworkEM(table, network.parents, smoothing).maximise(counts)
         fitted = np.concatenate([t.ravel() for t in result.model.tables])
         # in counts: where next to no row is expected, parameters move far for next to no gain
-        assert (np.abs(again - fitted) * configuration_counts(counts, result.model)).max() < 0.05
+        assert (
+            np.abs(again - fitted) * configuration_counts(counts, result.model)
+        ).max() < 0.05
 
 
 def test_complete_rows_need_one_step():
@@ -200,7 +223,9 @@ def test_one_start_is_enough_where_it_tells_the_states_apart(problem):
     assert len(fit_em(table, alone, iterations=2).starts) == 1  # nothing depends on it
 
 
-def plain_em(em: NetworkEM, parameters: np.ndarray, tolerance: float) -> tuple[float, int]:
+def plain_em(
+    em: NetworkEM, parameters: np.ndarray, tolerance: float
+) -> tuple[float, int]:
     """Return the objective that plain steps reach, and how many E-steps they took."""
     state, gain = em.e_step(0, parameters), np.inf
     while gain > tolerance * em.total_weight:
@@ -210,7 +235,9 @@ def plain_em(em: NetworkEM, parameters: np.ndarray, tolerance: float) -> tuple[f
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
-def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(smoothing, monkeypatch):
+def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(
+    smoothing, monkeypatch
+):
     truth, table = latent_class()
     em, count = NetworkEM(table, truth.parents, smoothing), []
     near = [0.7 * np.full(t.shape, 0.5) + 0.3 * t for t in truth.tables]
@@ -219,7 +246,9 @@ def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(smoothing,
     objective, plain_steps = plain_em(em, start, 1e-6)
     best, _ = plain_em(em, start, 1e-10)
     e_step = NetworkEM.e_step
-    monkeypatch.setattr(NetworkEM, "e_step", lambda *args: count.append(1) or e_step(*args))
+    monkeypatch.setattr(
+        NetworkEM, "e_step", lambda *args: count.append(1) or e_step(*args)
+    )
     found = fit_em(table, truth.parents, smoothing=smoothing, start=first, starts=1)
     monkeypatch.undo()
     assert found.converged
@@ -230,7 +259,9 @@ def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(smoothing,
 
 def test_the_same_seed_gives_the_same_network(problem):
     network, table = problem
-    a, b = (fit_em(table, network.parents, starts=3, seed=9, iterations=5) for _ in "ab")
+    a, b = (
+        fit_em(table, network.parents, starts=3, seed=9, iterations=5) for _ in "ab"
+    )
     assert a.objectives == b.objectives
     assert not a.converged
     assert a.iterations == 5
@@ -239,7 +270,9 @@ def test_the_same_seed_gives_the_same_network(problem):
 def test_a_start_may_have_another_order(problem):
     network, table = problem
     turned = table_of_other_order(network)
-    a, b = (fit_em(table, network.parents, start=s, iterations=3) for s in (network, turned))
+    a, b = (
+        fit_em(table, network.parents, start=s, iterations=3) for s in (network, turned)
+    )
     assert turned.names != network.names
     np.testing.assert_allclose(b.objectives, a.objectives, rtol=1e-12)
 
@@ -247,12 +280,17 @@ def test_a_start_may_have_another_order(problem):
 def table_of_other_order(network: BayesianNetwork) -> BayesianNetwork:
     """Return a network with variables, states and parents in the opposite order."""
     last, flip = network.n_variables - 1, (slice(None, None, -1),)
-    families = [tuple(last - p for p in reversed(ps)) for ps in reversed(network.parents)]
+    families = [
+        tuple(last - p for p in reversed(ps)) for ps in reversed(network.parents)
+    ]
     tables = [
         np.moveaxis(t.transpose()[flip * t.ndim], 0, -1) if t.ndim else t
         for t in reversed(network.tables)
     ]
-    names, states = network.names[::-1], tuple(s[::-1] for s in reversed(network.states))
+    names, states = (
+        network.names[::-1],
+        tuple(s[::-1] for s in reversed(network.states)),
+    )
     return BayesianNetwork(names, states, tuple(families), tuple(tables))
 
 
@@ -261,9 +299,16 @@ def table_of_other_order(network: BayesianNetwork) -> BayesianNetwork:
 def test_it_starts_from_a_deletion_estimate(method, smoothing):
     """Iteration 0 is the estimate itself, where all rows are possible under it."""
     rng = np.random.default_rng(5)
-    codes = np.vstack((np.indices((2, 2, 2)).reshape(3, -1).T, rng.integers(0, 2, (40, 3))))
-    codes[8:][rng.random((40, 3)) < 0.2] = -1  # every configuration has a row without missing cells
-    table, parents = Dataset(codes, ("a", "b", "c"), (("n", "y"),) * 3), [(), (0,), (0, 1)]
+    codes = np.vstack(
+        (np.indices((2, 2, 2)).reshape(3, -1).T, rng.integers(0, 2, (40, 3)))
+    )
+    codes[8:][
+        rng.random((40, 3)) < 0.2
+    ] = -1  # every configuration has a row without missing cells
+    table, parents = (
+        Dataset(codes, ("a", "b", "c"), (("n", "y"),) * 3),
+        [(), (0,), (0, 1)],
+    )
     start = fit_deletion(table, parents, method=method, smoothing=smoothing)
     found = fit_em(table, parents, start=start, smoothing=smoothing, iterations=0).model
     np.testing.assert_array_equal(flat(found), flat(start.model))
@@ -274,7 +319,9 @@ def test_an_e_step_ends_with_the_limit(problem, monkeypatch):
     whole = fit_em(table, network.parents, iterations=3)
     monkeypatch.setattr("exactlearn.bayesnet.em.BLOCK_WORK", 2000.0)
     np.testing.assert_allclose(
-        fit_em(table, network.parents, iterations=3).objectives, whole.objectives, rtol=1e-12
+        fit_em(table, network.parents, iterations=3).objectives,
+        whole.objectives,
+        rtol=1e-12,
     )
     cut = fit_em(table, network.parents, time_limit=0.0)
     assert np.isnan(cut.log_likelihoods).all()
@@ -314,7 +361,9 @@ def test_what_cannot_be_fitted_is_refused():
         fit_em(nothing, [(), ()])
     sure = smoothed(np.array([1.0, 0.0]), 0.0)
     never = np.array([[1.0, 0.0], [1.0, 0.0]])
-    start = BayesianNetwork(table.names, table.states, ((), (0,)), (np.array([0.5, 0.5]), never))
+    start = BayesianNetwork(
+        table.names, table.states, ((), (0,)), (np.array([0.5, 0.5]), never)
+    )
     with pytest.raises(DataError, match=r"row 2 \(index 1\): the observed cells"):
         fit_em(table, [(), (0,)], start=start)
     start = BayesianNetwork(table.names, table.states, ((), ()), (sure, sure))

@@ -69,4 +69,6 @@ def test_an_interrupt_keeps_the_best_start_so_far(last):
         found = climbed(Climb(stopped_by=last), [5, -3, 7], iterations=3)
     assert not found.is_complete
     assert found.model == (last if last in (6.5, 7.25) else 7.625)
-    assert [s.objective for s in found.starts] == ([last] if found.model == last else [7.625, last])
+    assert [s.objective for s in found.starts] == (
+        [last] if found.model == last else [7.625, last]
+    )

@@ -20,7 +20,9 @@ from tests.naive_bayes_oracle import full_joint, random_naive_bayes
 def table(rng, rows=60):
     """Rows of two clusters, with holes."""
     cluster = rng.integers(0, 2, rows)
-    codes = np.array([np.where(rng.random(rows) < 0.85, cluster, 1 - cluster) for _ in range(5)]).T
+    codes = np.array(
+        [np.where(rng.random(rows) < 0.85, cluster, 1 - cluster) for _ in range(5)]
+    ).T
     codes[:, 4] += rng.random(rows) < 0.2
     codes[rng.random(codes.shape) < 0.1] = -1
     states = (("0", "1"),) * 4 + (("0", "1", "2"),)
@@ -67,8 +69,12 @@ def test_clusters_are_found_and_counted():
 def test_one_component_has_the_relative_counts():
     data = Dataset(np.array([[0, 1], [0, -1], [1, 1]]), ("a", "b"), (("n", "y"),) * 2)
     model = next(naive_bayes_models(data, smoothing=0.0))
-    assert model.parameters[:, 0].tolist() == pytest.approx([2 / 3, 1 / 3, 0, 1], abs=1e-8)
-    assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
+    assert model.parameters[:, 0].tolist() == pytest.approx(
+        [2 / 3, 1 / 3, 0, 1], abs=1e-8
+    )
+    assert model.log_likelihood_rows(data).sum() == pytest.approx(
+        2 * np.log(2 / 3) + np.log(1 / 3)
+    )
 
 
 def test_mistakes_are_reported():
@@ -85,8 +91,13 @@ def test_mistakes_are_reported():
 def test_a_number_of_components_is_met():
     data = table(np.random.default_rng(1), rows=200)
     for components in (1, 2, 5):
-        assert learn_naive_bayes(data, components=components).model.n_components == components
-    with pytest.raises(OptionError, match="'components': expected a whole number from 1, found 0"):
+        assert (
+            learn_naive_bayes(data, components=components).model.n_components
+            == components
+        )
+    with pytest.raises(
+        OptionError, match="'components': expected a whole number from 1, found 0"
+    ):
         learn_naive_bayes(data, components=0)
 
 
@@ -121,7 +132,9 @@ def test_a_merge_loses_no_more_than_its_bound(seed, components):
         less = NaiveBayes(model.names, model.states, smaller[0], smaller[1:])
         most = limit * (components - less.n_components)
         assert before - data.total(less.log_likelihood_rows(data)) <= most + 1e-9
-    twice = np.hstack((model.table, model.table)) * ([[0.5]] + [[1.0]] * len(model.parameters))
+    twice = np.hstack((model.table, model.table)) * (
+        [[0.5]] + [[1.0]] * len(model.parameters)
+    )
     once = merged(twice, 1.0, 1e-12)
     assert once.shape == model.table.shape
     assert sorted(once[0]) == pytest.approx(sorted(model.prior))

@@ -15,7 +15,12 @@ TABLES = (np.array([0.25, 0.75]), np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]]))
 
 
 def make(**changes) -> BayesianNetwork:
-    fields = {"names": ("a", "b"), "states": STATES, "parents": ((), (0,)), "tables": TABLES}
+    fields = {
+        "names": ("a", "b"),
+        "states": STATES,
+        "parents": ((), (0,)),
+        "tables": TABLES,
+    }
     return BayesianNetwork(**(fields | changes))
 
 
@@ -35,7 +40,9 @@ def test_sizes_and_arcs_of_asia(asia):
 def test_unknown_names_get_a_suggestion(asia):
     with pytest.raises(OptionError, match="did you mean 'smoke'"):
         asia.index("smoker")
-    with pytest.raises(OptionError, match="'lung' has no state 'maybe'; expected one of 'yes'"):
+    with pytest.raises(
+        OptionError, match="'lung' has no state 'maybe'; expected one of 'yes'"
+    ):
         asia.state_index(asia.index("lung"), "maybe")
 
 
@@ -50,9 +57,15 @@ def test_unknown_names_get_a_suggestion(asia):
         ({"parents": ((), (-1,))}, "different indices from 0 to 1"),
         ({"parents": ((), (1,))}, "other than its own"),
         ({"parents": ((), (0, 0))}, "must be different"),
-        ({"tables": (TABLES[0], TABLES[1].T)}, r"shape \(2, 3\).*found float64 \(3, 2\)"),
+        (
+            {"tables": (TABLES[0], TABLES[1].T)},
+            r"shape \(2, 3\).*found float64 \(3, 2\)",
+        ),
         ({"tables": (TABLES[0].astype(np.float32), TABLES[1])}, "found float32"),
-        ({"tables": (TABLES[0], TABLES[1] * 1.00001)}, "given a=no: .* sum to one within 1e-06"),
+        (
+            {"tables": (TABLES[0], TABLES[1] * 1.00001)},
+            "given a=no: .* sum to one within 1e-06",
+        ),
         ({"tables": (np.array([1.5, -0.5]), TABLES[1])}, "probabilities >= 0"),
         ({"tables": (np.array([np.nan, 1.0]), TABLES[1])}, "variable 'a'"),
     ],
@@ -98,24 +111,33 @@ def test_columns_states_and_weights_are_matched(seed):
     columns = rng.permutation(4)
     orders = [rng.permutation(len(s)) for s in network.states]
     shuffled = Dataset(
-        np.stack([np.argsort(orders[v])[data.codes[:, v]] for v in columns], 1).astype(np.int8),
+        np.stack([np.argsort(orders[v])[data.codes[:, v]] for v in columns], 1).astype(
+            np.int8
+        ),
         (*(network.names[v] for v in columns),),
         tuple(tuple(network.states[v][k] for k in orders[v]) for v in columns),
         weights=rng.random(20),
     )
     np.testing.assert_array_equal(network.aligned_codes(shuffled), data.codes)
     np.testing.assert_array_equal(network.log_likelihood_rows(shuffled), expected)
-    assert network.log_likelihood(shuffled) == pytest.approx(shuffled.weights @ expected)
+    assert network.log_likelihood(shuffled) == pytest.approx(
+        shuffled.weights @ expected
+    )
     assert network.log_likelihood(data) == pytest.approx(expected.sum())
 
 
 def test_impossible_rows_have_minus_infinity_and_no_weight_hides_them():
     network = make()
     data = Dataset(np.array([[0, 2], [1, 2]], np.int8), network.names, STATES)
-    assert network.log_likelihood_rows(data).tolist() == [-np.inf, np.log(0.75) + np.log(0.7)]
+    assert network.log_likelihood_rows(data).tolist() == [
+        -np.inf,
+        np.log(0.75) + np.log(0.7),
+    ]
     assert network.log_likelihood(data) == -np.inf
     weighted = Dataset(data.codes, data.names, STATES, weights=np.array([0.0, 2.0]))
-    assert network.log_likelihood(weighted) == pytest.approx(2 * (np.log(0.75) + np.log(0.7)))
+    assert network.log_likelihood(weighted) == pytest.approx(
+        2 * (np.log(0.75) + np.log(0.7))
+    )
 
 
 def test_mismatched_data_is_refused():
@@ -125,14 +147,17 @@ def test_mismatched_data_is_refused():
     states = (STATES[0], ("low", "hihg"))
     data = Dataset(np.array([[0, 0], [0, 1]], np.int8), network.names, states)
     with pytest.raises(
-        DataError, match=r"'b', row 2 \(index 1\): .* no state 'hihg'; did you mean 'high'"
+        DataError,
+        match=r"'b', row 2 \(index 1\): .* no state 'hihg'; did you mean 'high'",
     ):
         network.log_likelihood(data)
     unused = Dataset(data.codes[:1], data.names, states)
     assert network.log_likelihood(unused) == pytest.approx(np.log(0.125))
     hole = Dataset(np.array([[0, -1]], np.int8), network.names, STATES)
     assert network.aligned_codes(hole).tolist() == [[0, -1]]
-    assert network.log_likelihood(hole) == pytest.approx(np.log(joint(network)[0].sum()))
+    assert network.log_likelihood(hole) == pytest.approx(
+        np.log(joint(network)[0].sum())
+    )
 
 
 def test_likelihood_agrees_with_pyagrum(asia, pyagrum):
@@ -145,7 +170,9 @@ def test_likelihood_agrees_with_pyagrum(asia, pyagrum):
             {v: s[c] for v, s, c in zip(asia.names, asia.states, codes, strict=True)}
         )
         # Its reader keeps probabilities in single precision.
-        assert np.exp(row) == pytest.approx(other.jointProbability(instantiation), rel=1e-6)
+        assert np.exp(row) == pytest.approx(
+            other.jointProbability(instantiation), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))

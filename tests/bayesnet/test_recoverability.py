@@ -56,17 +56,24 @@ def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
     graph = random_graph(rng, network.names, p_indicator=p_indicator)
     rows = exact_rows(network, graph, with_indicators(network, graph, rng))
     fit = fit_by_missingness_graph(rows, network.parents, graph, smoothing=0.0)
-    for truth, table, family in zip(network.tables, fit.model.tables, fit.families, strict=True):
+    for truth, table, family in zip(
+        network.tables, fit.model.tables, fit.families, strict=True
+    ):
         if family.recovery.is_recoverable:
             np.testing.assert_allclose(
-                table, truth, atol=1e-10, err_msg=f"{graph}\n{family.recovery.formula()}"
+                table,
+                truth,
+                atol=1e-10,
+                err_msg=f"{graph}\n{family.recovery.formula()}",
             )
             assert set(family.weights) == {"graph"}
 
 
 def kinds(parents, text, n=None):
     names = ("a", "b", "c", "d")[: n or len(parents)]
-    return [f.kind for f in recoverability(parents, names, MissingnessGraph.parse(text))]
+    return [
+        f.kind for f in recoverability(parents, names, MissingnessGraph.parse(text))
+    ]
 
 
 def test_figure_4_of_the_deletion_paper():
@@ -113,9 +120,17 @@ def test_an_income_that_is_hidden_by_itself_is_not_recoverable():
         ([(), (0,), (1,)], "a <- b; b <- c; c <- a", ["inverse probability"] * 3),
         ([(1,), ()], "a <-; b <- a, missing(a)", ["inverse probability"] * 2),
         ([(), ()], "a <-; b <- a", ["available cases", "available cases"]),
-        ([(), (0,), (1,)], "c <- b; b <- a", ["frequencies", "available cases", "available cases"]),
+        (
+            [(), (0,), (1,)],
+            "c <- b; b <- a",
+            ["frequencies", "available cases", "available cases"],
+        ),
         ([(), ()], "a <- b; b <- a, missing(a)", ["available cases", "no criterion"]),
-        ([(1,), ()], "a <- b; b <- a, missing(a)", ["inverse probability", "no criterion"]),
+        (
+            [(1,), ()],
+            "a <- b; b <- a, missing(a)",
+            ["inverse probability", "no criterion"],
+        ),
         ([(), (0,)], "b <- a; a <- missing(b)", ["no criterion", "available cases"]),
     ],
 )
@@ -128,7 +143,9 @@ def law_of_what_is_observed(network, graph, missing):
     extended = with_indicators(network, graph, np.random.default_rng(0))
     n = len(network.names)
     tables = [np.stack([1 - np.array(m), np.array(m)], axis=-1) for m in missing]
-    rows = exact_rows(network, graph, replace(extended, tables=(*extended.tables[:n], *tables)))
+    rows = exact_rows(
+        network, graph, replace(extended, tables=(*extended.tables[:n], *tables))
+    )
     law = defaultdict(float)
     for codes, weight in zip(rows.codes.tolist(), rows.weights, strict=True):
         law[tuple(codes)] += weight
@@ -171,7 +188,9 @@ def test_two_models_of_a_child_on_which_missing_cells_of_its_self_masked_parent_
     models = []
     for lost in unseen:
         joint = seen + lost
-        models.append((joint.sum(axis=1), joint / joint.sum(axis=1, keepdims=True), lost / joint))
+        models.append(
+            (joint.sum(axis=1), joint / joint.sum(axis=1, keepdims=True), lost / joint)
+        )
     networks = two_networks(((), (0,)), models[0][:2], models[1][:2])
     check_not_recoverable(networks, "a <- a, b", [[model[2]] for model in models], 1)
 
@@ -193,13 +212,18 @@ def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
     parent, codes = network.parents[child][0], data.codes.copy()
     hidden = rng.random(len(codes)) < np.where(codes[:, child] == 0, 0.6, 0.1)
     codes[hidden, parent] = -1
-    table, graph = replace(data, codes=codes), MissingnessGraph({names[parent]: (names[child],)})
+    table, graph = (
+        replace(data, codes=codes),
+        MissingnessGraph({names[parent]: (names[child],)}),
+    )
     mar = fit_by_missingness_graph(table, network.parents, graph, smoothing=0.0)
     how = {"method": "id-mar", "separators": [names[child]], "smoothing": 0.0}
     informed = fit_deletion(table, network.parents, **how)
     for v, family in enumerate(mar.families):
         if family.recovery.kind in ("separators", "frequencies"):
-            np.testing.assert_allclose(mar.model.tables[v], informed.model.tables[v], rtol=1e-12)
+            np.testing.assert_allclose(
+                mar.model.tables[v], informed.model.tables[v], rtol=1e-12
+            )
     assert "separators" in {family.recovery.kind for family in mar.families}
 
 
@@ -216,7 +240,9 @@ def kl_divergence(network, estimate):
         ("x0 <- x1; x1 <-", "inverse probability"),
     ],
 )
-def test_the_estimate_comes_closer_with_more_rows_and_that_of_available_cases_does_not(text, kind):
+def test_the_estimate_comes_closer_with_more_rows_and_that_of_available_cases_does_not(
+    text, kind
+):
     rng = np.random.default_rng(5)
     network = BayesianNetwork(
         ("x0", "x1"), (("0", "1"),) * 2, ((), (0,)),
@@ -256,7 +282,9 @@ def test_weights_count_rows_and_few_rows_give_distributions(seed, text):
     data = network.sample(int(rng.integers(1, 12)), rng)
     codes = data.codes.copy()
     for name in graph.variables:
-        codes[rng.random(len(codes)) < rng.choice([0.3, 1.0]), network.names.index(name)] = -1
+        codes[
+            rng.random(len(codes)) < rng.choice([0.3, 1.0]), network.names.index(name)
+        ] = -1
     data = replace(data, codes=codes)
     times = rng.integers(0, 3, len(codes))
     weighted = replace(data, weights=times.astype(float))
@@ -280,7 +308,9 @@ def test_a_family_that_no_row_observes_is_recovered_from_others():
     """a and b are never observed together; both depend on c alone."""
     codes = [[0, -1, 0], [1, -1, 1], [-1, 0, 0], [-1, 1, 1], [0, -1, 0], [-1, 1, 0]]
     data = Dataset(np.array(codes), ("a", "b", "c"), (("0", "1"),) * 3)
-    fit = fit_by_missingness_graph(data, [(2,), (2,), ()], "a <- c; b <- c", smoothing=0.0)
+    fit = fit_by_missingness_graph(
+        data, [(2,), (2,), ()], "a <- c; b <- c", smoothing=0.0
+    )
     np.testing.assert_allclose(fit.model.tables[1], [[0.5, 0.5], [0.0, 1.0]])
     assert fit.families[1].weights == {"graph": 3.0}
 
@@ -294,6 +324,8 @@ def test_a_family_that_no_row_observes_is_recovered_from_others():
     ],
 )
 def test_graphs_that_do_not_fit_the_table(graph, error, message):
-    data = Dataset(np.array([[0, 0, 0], [-1, 1, 1]]), ("a", "b", "c"), (("0", "1"),) * 3)
+    data = Dataset(
+        np.array([[0, 0, 0], [-1, 1, 1]]), ("a", "b", "c"), (("0", "1"),) * 3
+    )
     with pytest.raises(error, match=message):
         fit_by_missingness_graph(data, [(), (), ()], graph)

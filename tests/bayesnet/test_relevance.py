@@ -11,7 +11,9 @@ from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import graph_joint
 
 
-def with_idle_parents(rng: np.random.Generator, network: BayesianNetwork) -> BayesianNetwork:
+def with_idle_parents(
+    rng: np.random.Generator, network: BayesianNetwork
+) -> BayesianNetwork:
     """Give variables further parents on which their rows do not depend."""
     parents, tables = list(network.parents), list(network.tables)
     place = {v: i for i, v in enumerate(network.order)}
@@ -33,7 +35,8 @@ def test_idle_parents_go_and_the_joint_stays(seed, n):
     wider = with_idle_parents(rng, network)
     reduced = without_irrelevant_parents(wider)
     assert all(
-        set(few) <= set(many) for few, many in zip(reduced.parents, network.parents, strict=True)
+        set(few) <= set(many)
+        for few, many in zip(reduced.parents, network.parents, strict=True)
     )
     np.testing.assert_allclose(joint(reduced), joint(wider), rtol=1e-13)
     compiled = compile_and_check(wider, steps=0)
@@ -45,7 +48,9 @@ def test_a_parent_that_matters_in_one_row_only_stays():
     table = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5 + 1e-9]]])
     root = np.array([0.5, 0.5])
     states = (("0", "1"),) * 3
-    network = BayesianNetwork(("a", "b", "c"), states, ((), (), (0, 1)), (root, root, table))
+    network = BayesianNetwork(
+        ("a", "b", "c"), states, ((), (), (0, 1)), (root, root, table)
+    )
     assert without_irrelevant_parents(network).parents == ((), (), (0, 1))
 
 

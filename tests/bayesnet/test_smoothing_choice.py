@@ -51,7 +51,9 @@ def narrowed(score, largest, step):
     return max(lower, upper, key=lambda k: score(k * step)) * step
 
 
-@given(SEEDS, st.integers(1, 4), st.sampled_from(["complete", "missing", "whole", "real"]))
+@given(
+    SEEDS, st.integers(1, 4), st.sampled_from(["complete", "missing", "whole", "real"])
+)
 @settings(max_examples=40)
 def test_the_choice_is_the_best_of_real_refits(seed, n, kind):
     rng = np.random.default_rng(seed)
@@ -70,7 +72,9 @@ def test_the_choice_is_the_best_of_real_refits(seed, n, kind):
     assert np.bincount(folds.rows, folds.weights) == pytest.approx(data.row_weights)
     found = choose_smoothing(data, parents, seed=seed)
     assert found.folds == folds.n
-    assert found.log_likelihood == pytest.approx(refitted(data, parents, found.smoothing, folds))
+    assert found.log_likelihood == pytest.approx(
+        refitted(data, parents, found.smoothing, folds)
+    )
     others = [refitted(data, parents, smoothing, folds) for smoothing in ALPHAS]
     assert found.log_likelihood >= max(others) - 1e-9 * abs(max(others))
 
@@ -84,7 +88,9 @@ def test_folds_are_random_equal_and_seeded():
 
 def test_a_heavy_row_is_divided_as_its_copies_would_be():
     """Twenty copies and a row of weight twenty: a copy is held out while others are counted."""
-    data = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([400.0, 100.0]))
+    data = Dataset(
+        np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([400.0, 100.0])
+    )
     folds = divided(data.row_weights, 5, 0)
     assert len(folds.rows) == 10
     assert folds.weights.sum() == 500
@@ -121,7 +127,9 @@ def test_the_higher_of_two_maxima_is_found():
     def score(smoothing):
         return float(terms.at(np.array([max(smoothing, 0.01)]))[0])
 
-    assert score(narrowed(score, 1e4, 1.0)) == pytest.approx(found.log_likelihood, rel=1e-6)
+    assert score(narrowed(score, 1e4, 1.0)) == pytest.approx(
+        found.log_likelihood, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(

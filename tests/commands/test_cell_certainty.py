@@ -33,10 +33,16 @@ def check(cells: list[dict], parents: dict) -> None:
     posterior = posterior_cells(el.fit_em(TABLE, dag).model, TABLE)
     for k, (cell, row) in enumerate(zip(cells, posterior, strict=True)):
         states = TABLE.states[TABLE.names.index(cell["variable"])]
-        losses = {s: of(k, cell["value"]) - of(k, s) for s in states if s != cell["value"]}
+        losses = {
+            s: of(k, cell["value"]) - of(k, s) for s in states if s != cell["value"]
+        }
         assert cell["next_best"] == min(losses, key=losses.__getitem__)
-        assert cell["loss_of_next_best"] == pytest.approx(min(losses.values()), abs=1e-7)
-        assert cell["posterior"] == pytest.approx(row[states.index(cell["value"])], abs=1e-4)
+        assert cell["loss_of_next_best"] == pytest.approx(
+            min(losses.values()), abs=1e-7
+        )
+        assert cell["posterior"] == pytest.approx(
+            row[states.index(cell["value"])], abs=1e-4
+        )
 
 
 def test_augment_and_run_say_it(tmp_path) -> None:
@@ -61,7 +67,9 @@ def test_posteriors_for_which_no_time_is_left_are_left_out(monkeypatch) -> None:
     done = invoke(*words, status=3)
     assert "EM was not done in time" in done.stderr
     cells = json.loads(done.stdout)["completion"]
-    assert all("loss_of_next_best" in cell and "posterior" not in cell for cell in cells)
+    assert all(
+        "loss_of_next_best" in cell and "posterior" not in cell for cell in cells
+    )
 
 
 def test_impute_gives_the_ratio_of_the_probabilities() -> None:
@@ -69,7 +77,9 @@ def test_impute_gives_the_ratio_of_the_probabilities() -> None:
     for cell in record["completion"]:
         p = cell["probability"]
         assert cell["next_best"] != cell["value"]
-        assert cell["loss_of_next_best"] == pytest.approx(log(p / (1 - p)))  # all have two states
+        assert cell["loss_of_next_best"] == pytest.approx(
+            log(p / (1 - p))
+        )  # all have two states
     assert "ratio" in record["loss_of_next_best"]
 
 
@@ -77,10 +87,16 @@ def test_frames_have_the_same_columns() -> None:
     found = el.augment(TABLE, el.BDeu(1.0))
     frame = found.to_frame(TABLE, el.BDeu(1.0))
     losses = cell_losses(TABLE, el.BDeu(1.0), found.parents, found.values)
-    assert frame.loss_of_next_best.tolist() == np.where(losses == 0, np.inf, losses).min(1).tolist()
+    assert (
+        frame.loss_of_next_best.tolist()
+        == np.where(losses == 0, np.inf, losses).min(1).tolist()
+    )
     assert list(found.to_frame(TABLE).columns) == ["row", "variable", "value"]
     imputed = el.Imputer(mode="posterior").fit(TABLE).imputed(TABLE)
-    assert list(imputed.to_frame(TABLE).columns)[-2:] == ["next_best", "loss_of_next_best"]
+    assert list(imputed.to_frame(TABLE).columns)[-2:] == [
+        "next_best",
+        "loss_of_next_best",
+    ]
 
 
 def test_an_impossible_next_value_loses_without_bound() -> None:
@@ -88,5 +104,7 @@ def test_an_impossible_next_value_loses_without_bound() -> None:
     losses = np.array([[np.inf, 0.0, np.inf]])
     assert table.next_best([1], losses) == (["x"], np.array([np.inf]))
     assert table.part(slice(0)).next_best([], losses[:0])[0] == []
-    narrow = el.Dataset(np.array([[0, 2], [1, 1], [-1, 0]]), ("a", "b"), (("x", "y"), tuple("pqr")))
+    narrow = el.Dataset(
+        np.array([[0, 2], [1, 1], [-1, 0]]), ("a", "b"), (("x", "y"), tuple("pqr"))
+    )
     assert narrow.next_best([0], np.array([[0.0, 9.0, 0.0]]))[0] == ["y"]

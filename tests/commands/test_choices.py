@@ -52,7 +52,10 @@ def choices() -> Iterator[Any]:
                 words = getattr(parameter.type, "choices", None) or parameter.type.words
             for word in words:
                 yield pytest.param(
-                    name, parameter.opts[0], word, id=f"{name} {parameter.opts[0]} {word}"
+                    name,
+                    parameter.opts[0],
+                    word,
+                    id=f"{name} {parameter.opts[0]} {word}",
                 )
 
 
@@ -60,7 +63,14 @@ def choices() -> Iterator[Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a folder with a small table, complete and with missing cells."""
     folder = tmp_path_factory.mktemp("choices")
-    hidden = ("--hide", "mcar:0.1", "-o", folder / "part.csv", "--complete", folder / "full.csv")
+    hidden = (
+        "--hide",
+        "mcar:0.1",
+        "-o",
+        folder / "part.csv",
+        "--complete",
+        folder / "full.csv",
+    )
     invoke("simulate", "cancer", "--rows", 40, "--seed", 4, *hidden)
     for file in ("part", "full"):
         text = (folder / f"{file}.csv").read_text()
@@ -75,8 +85,12 @@ def test_each_choice_that_a_help_lists_runs(
     monkeypatch.chdir(folder)
     line = LINES[name]
     if (option, word) == ("--method", "mode"):
-        line = line.partition(" ")[0]  # nothing is learned, so that no option of learning is taken
-    beside = BESIDE.get(f"{option} {word}", "") or BESIDE.get(f"{name} {option} {word}", "")
+        line = line.partition(" ")[
+            0
+        ]  # nothing is learned, so that no option of learning is taken
+    beside = BESIDE.get(f"{option} {word}", "") or BESIDE.get(
+        f"{name} {option} {word}", ""
+    )
     line = f"{line} {beside}"
     learns_from_missing_cells = option == "--counts" or (
         name == "learn-pdg" and (word == "em" or option == "--parameters")
@@ -100,7 +114,9 @@ def test_the_size_weight_is_that_of_the_penalised_score(
     assert record["score"] == pytest.approx(learned.score, abs=1e-9)
     network = el.fit_complete(table, learned.parents, smoothing=0.0)
     penalty = 0.3 * sum(states.size - states[..., 0].size for states in network.tables)
-    assert learned.score == pytest.approx(0.7 * network.log_likelihood(table) - penalty, abs=1e-9)
+    assert learned.score == pytest.approx(
+        0.7 * network.log_likelihood(table) - penalty, abs=1e-9
+    )
     assert "give --size-weight 0.1" in fails(*line)
     assert "--size-weight is for --criterion penalised" in fails(
         "solve", "full.csv", "--size-weight", 0.3

@@ -64,14 +64,18 @@ class TestOverview:
             assert repr(name) not in packages
 
     def test_the_launcher_runs_a_checkout(self, tmp_path):
-        assert alone(ROOT / "cli.py", "--version", cwd=tmp_path).stdout.startswith("exactlearn ")
+        assert alone(ROOT / "cli.py", "--version", cwd=tmp_path).stdout.startswith(
+            "exactlearn "
+        )
 
 
 class TestSolve:
     def test_scores_give_what_their_data_give(self, tables, tmp_path):
         scores = tables / "scores.jkl"
         assert read_jkl(scores).n_variables == 5
-        from_scores, from_data = (run_json("solve", s) for s in (scores, tables / "full.csv"))
+        from_scores, from_data = (
+            run_json("solve", s) for s in (scores, tables / "full.csv")
+        )
         assert from_scores["score"] == pytest.approx(from_data["score"], abs=1e-4)
 
 
@@ -83,7 +87,9 @@ class TestAugment:
         assert record["status"] == "feasible"
 
     @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
-    def test_an_interrupt_keeps_the_first_solution(self, tables, tmp_path, monkeypatch, method):
+    def test_an_interrupt_keeps_the_first_solution(
+        self, tables, tmp_path, monkeypatch, method
+    ):
         def offer_and_press(incumbent, solution):
             offer(incumbent, solution)
             # Once: a thread may offer again before the main thread has seen the first one.
@@ -117,7 +123,9 @@ def test_simulate_hides_by_a_missingness_graph(tmp_path):
     assert record["missing_cells"] == len(data.missing_cells)
     assert {data.names[v] for v in data.missing_cells[:, 1]} <= {"lung", "dysp"}
     (tmp_path / "g.missingness").write_text(text)
-    assert run_json(*words, tmp_path / "g.missingness", "-o", tmp_path / "b.csv") == record
+    assert (
+        run_json(*words, tmp_path / "g.missingness", "-o", tmp_path / "b.csv") == record
+    )
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
@@ -135,9 +143,12 @@ def test_convert_draws_and_compiles(tmp_path):
 
 
 def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
-    raw, cut, net, graph = (tmp_path / name for name in ("r.csv", "c.csv", "n.bif", "g.pdg.json"))
+    raw, cut, net, graph = (
+        tmp_path / name for name in ("r.csv", "c.csv", "n.bif", "g.pdg.json")
+    )
     raw.write_text(
-        "age,ill\n" + "".join(f"{k / 7},{'yes' if k > 20 else 'no'}\n" for k in range(30))
+        "age,ill\n"
+        + "".join(f"{k / 7},{'yes' if k > 20 else 'no'}\n" for k in range(30))
     )
     run("convert", raw, "--discretise", "*=frequency:3", "-o", cut)
     table = read_dataset(cut)
@@ -149,7 +160,9 @@ def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
     run("compile", net, "-o", graph)
     run("fit", graph, cut, "-o", graph, "--overwrite")
     evidence = ("-e", f"age={names[2]}")
-    ours, theirs = (run_json("query", model, *evidence)["posterior"] for model in (net, graph))
+    ours, theirs = (
+        run_json("query", model, *evidence)["posterior"] for model in (net, graph)
+    )
     assert theirs["ill"]["yes"] > ours["ill"]["yes"] > 0.8
     declared = ",".join(f'"{name}"' for name in (*names, "older"))
     run("convert", cut, "--states", f"age={declared}", "-o", cut, "--overwrite")
@@ -159,7 +172,14 @@ def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
 class TestInstances:
     def test_list(self):
         listed = {entry["name"] for entry in run_json("instances")["instances"]}
-        assert {"asia", "cancer", "earthquake", "survey", "lucas", "asia-mnar"} <= listed
+        assert {
+            "asia",
+            "cancer",
+            "earthquake",
+            "survey",
+            "lucas",
+            "asia-mnar",
+        } <= listed
         (shown,) = run_json("instances", "asia.bif")["instances"]
         assert (shown["name"], shown["kind"]) == ("asia", "network")
 
@@ -175,7 +195,9 @@ class TestInstances:
         self, run_file, tmp_path, monkeypatch
     ):
         lines = run_file.read_text().splitlines()
-        words = next(line for line in lines if "exactlearn simulate" in line).split()[2:]
+        words = next(line for line in lines if "exactlearn simulate" in line).split()[
+            2:
+        ]
         monkeypatch.chdir(tmp_path)
         run(*words)
         made = sorted(p.name for p in tmp_path.iterdir())
@@ -227,16 +249,25 @@ class TestRun:
             '[search]\nmethod = "mode"\n'
         )
         record = run_json("run", file, "-o", tmp_path / "out")
-        network, graph = record["held_out"]["network"], record["held_out"]["decision_graph"]
+        network, graph = (
+            record["held_out"]["network"],
+            record["held_out"]["decision_graph"],
+        )
         assert network["rows"] == graph["rows"] == 2000
         assert network["impossible_rows"] == graph["impossible_rows"] == []
-        fresh = load(tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json"))
-        expected = log_likelihood(read_pdg(tmp_path / "out/model.pdg.json"), fresh) / 2000
+        fresh = load(
+            tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json")
+        )
+        expected = (
+            log_likelihood(read_pdg(tmp_path / "out/model.pdg.json"), fresh) / 2000
+        )
         assert graph["log_likelihood_per_row"] == pytest.approx(expected)
         assert expected > network["log_likelihood_per_row"] - 0.02
         parents = [record["parents"][name] for name in fresh.names]
         data = load(tables / "holes.csv", Reading(), fresh)
-        by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).model
+        by_em = fit_em(
+            data, [[fresh.names.index(p) for p in ps] for ps in parents]
+        ).model
         written = read_bif(tmp_path / "out/network.bif").tables
         for table, other in zip(by_em.tables, written, strict=True):
             np.testing.assert_allclose(table, other, atol=1e-9)
@@ -256,8 +287,19 @@ def test_the_version_comes_with_what_it_stands_on():
 
 class TestStreams:
     def test_one_line_says_that_kernels_are_compiled(self, tmp_path):
-        words = ("-m", "exactlearn", "simulate", "asia", "--rows", "13000", "-o", "rows.csv")
-        cold, warm = (alone(*words, cwd=tmp_path, NUMBA_CACHE_DIR=tmp_path) for _ in range(2))
+        words = (
+            "-m",
+            "exactlearn",
+            "simulate",
+            "asia",
+            "--rows",
+            "13000",
+            "-o",
+            "rows.csv",
+        )
+        cold, warm = (
+            alone(*words, cwd=tmp_path, NUMBA_CACHE_DIR=tmp_path) for _ in range(2)
+        )
         first, wrote = cold.stderr.splitlines()
         assert first.startswith("Compiling the numerical kernels")
         assert wrote.startswith("Wrote")
@@ -265,7 +307,16 @@ class TestStreams:
 
     def test_one_line_says_that_kernels_cannot_be_kept(self, tmp_path):
         (tmp_path / "file").touch()
-        words = ("-m", "exactlearn", "simulate", "asia", "--rows", "13000", "-o", "rows.csv")
+        words = (
+            "-m",
+            "exactlearn",
+            "simulate",
+            "asia",
+            "--rows",
+            "13000",
+            "-o",
+            "rows.csv",
+        )
         cold = alone(*words, cwd=tmp_path, NUMBA_CACHE_DIR=tmp_path / "file")
         first, _ = cold.stderr.splitlines()
         assert f"cannot be kept in NUMBA_CACHE_DIR, {tmp_path / 'file'}" in first
@@ -276,12 +327,22 @@ class TestStreams:
             _, printed = pipe.communicate(timeout=PATIENCE)
         assert (pipe.returncode, printed) == (141, "")
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+    @pytest.mark.skipif(
+        not Path("/dev/full").exists(), reason="no device that is always full"
+    )
     @pytest.mark.parametrize(
         ("words", "status", "printed"),
         [
-            ("instances >/dev/full", 2, "Error: standard output: No space left on device\n"),
-            ("--help >/dev/full", 2, "Error: standard output: No space left on device\n"),
+            (
+                "instances >/dev/full",
+                2,
+                "Error: standard output: No space left on device\n",
+            ),
+            (
+                "--help >/dev/full",
+                2,
+                "Error: standard output: No space left on device\n",
+            ),
             ("--help | true", 141, ""),
             ("instances >&- <&-", 0, ""),
             (
@@ -294,7 +355,9 @@ class TestStreams:
             ("nocommand 2>/dev/full", 2, ""),
         ],
     )
-    def test_a_full_or_closed_stream_is_reported_in_a_line_at_most(self, words, status, printed):
+    def test_a_full_or_closed_stream_is_reported_in_a_line_at_most(
+        self, words, status, printed
+    ):
         script = f"set -o pipefail; {sys.executable} -m exactlearn {words}"
         done = subprocess.run(
             ["bash", "-c", script], env=ENVIRONMENT, text=True, capture_output=True

@@ -87,8 +87,13 @@ class TestFormats:
 
     def test_convert_writes_what_is_scored_within_the_time_limit(self, tmp_path):
         target = tmp_path / "x.jkl"
-        done = invoke("convert", "asia-mnar-complete", "-o", target, "--time-limit", 0, status=3)
-        assert "Time limit reached: 100 % of the parent sets of size 0 were scored" in done.stderr
+        done = invoke(
+            "convert", "asia-mnar-complete", "-o", target, "--time-limit", 0, status=3
+        )
+        assert (
+            "Time limit reached: 100 % of the parent sets of size 0 were scored"
+            in done.stderr
+        )
         assert read_jkl(target).n_candidates == 8
 
 
@@ -97,7 +102,10 @@ class TestStart:
         (tmp_path / "net.bif").write_text(NETWORK)
         run("solve", scores, "-o", tmp_path / "result.json")
         for name in ("net.bif", "result.json"):
-            assert run_json("solve", scores, "--start", tmp_path / name)["parents"] == OPTIMUM
+            assert (
+                run_json("solve", scores, "--start", tmp_path / name)["parents"]
+                == OPTIMUM
+            )
 
     def test_names_are_matched_not_places(self, scores, tmp_path, monkeypatch):
         (tmp_path / "net.bif").write_text(NETWORK)
@@ -117,7 +125,11 @@ class TestStart:
         ("name", "text", "printed"),
         [
             ("x.json", "{", "x.json, line 1, column 2: not JSON"),
-            ("x.json", '{"parents": {"a": "b"}}', "expected an object with the key 'parents'"),
+            (
+                "x.json",
+                '{"parents": {"a": "b"}}',
+                "expected an object with the key 'parents'",
+            ),
             (
                 "x.json",
                 '{"parents": {"a": [], "b": []}}',
@@ -132,16 +144,22 @@ class TestStart:
             ("x.bif", NETWORK.replace("variable a", "variable z"), "x.bif"),
         ],
     )
-    def test_a_start_that_does_not_fit_is_reported(self, scores, tmp_path, name, text, printed):
+    def test_a_start_that_does_not_fit_is_reported(
+        self, scores, tmp_path, name, text, printed
+    ):
         (tmp_path / name).write_text(text)
         assert printed in fails("solve", scores, "--start", tmp_path / name)
 
 
 class TestCertificate:
-    def test_ctrl_c_leaves_it_unfinished_and_the_optimum_proven(self, tmp_path, monkeypatch):
+    def test_ctrl_c_leaves_it_unfinished_and_the_optimum_proven(
+        self, tmp_path, monkeypatch
+    ):
         press_before(monkeypatch, prover, "certify")
         table, proof = "asia-mnar-complete", tmp_path / "proof.json"
-        done = invoke("solve", table, "--certificate", proof, "--bootstrap", 5, "--json")
+        done = invoke(
+            "solve", table, "--certificate", proof, "--bootstrap", 5, "--json"
+        )
         record = json.loads(done.stdout)
         assert (record["status"], record["gap"]) == ("optimal", 0.0)
         assert record["certificate"] == str(proof)
@@ -174,7 +192,9 @@ def full_disk(monkeypatch):
 
 
 class TestFullDisk:
-    def test_the_answer_is_printed_and_the_error_reported(self, scores, tmp_path, full_disk):
+    def test_the_answer_is_printed_and_the_error_reported(
+        self, scores, tmp_path, full_disk
+    ):
         words = ("solve", scores, "-o", tmp_path / "x.json")
         done = invoke(*words, "--json", status=2)
         assert json.loads(done.stdout)["parents"] == OPTIMUM
@@ -184,7 +204,9 @@ class TestFullDisk:
         assert list(tmp_path.iterdir()) == [scores]
         assert full_disk.refused >= 2
 
-    def test_it_is_tried_again_at_the_end(self, scores, tmp_path, full_disk, monkeypatch):
+    def test_it_is_tried_again_at_the_end(
+        self, scores, tmp_path, full_disk, monkeypatch
+    ):
         def solve(problem, **options):
             result = real(problem, **options)
             full_disk.full = False
@@ -247,7 +269,15 @@ class TestScoringIsStopped:
 def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
-    words = ("solve", hard_scores, "--solver", "scip", "--json", "-o", folder / "x.json")
+    words = (
+        "solve",
+        hard_scores,
+        "--solver",
+        "scip",
+        "--json",
+        "-o",
+        folder / "x.json",
+    )
     with started(*words, start_new_session=True) as process:
         wait_for((folder / "x.json").exists)
         shutil.rmtree(folder)
@@ -299,7 +329,10 @@ def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypa
 
 @pytest.mark.parametrize(
     ("module", "name", "ess"),
-    [(learned_counts_module, "structural_em", 1), (ess_choice_module, "choose_ess", "auto")],
+    [
+        (learned_counts_module, "structural_em", 1),
+        (ess_choice_module, "choose_ess", "auto"),
+    ],
 )
 def test_ctrl_c_before_the_search_leaves_a_network(module, name, ess, monkeypatch):
     press_before(monkeypatch, module, name)
@@ -310,11 +343,16 @@ def test_ctrl_c_before_the_search_leaves_a_network(module, name, ess, monkeypatc
 
 
 def test_counts_of_missing_cells_are_estimated(tmp_path):
-    found = run_json("solve", "lucas-mcar", "--counts", "f-mar", "-o", str(tmp_path / "n.bif"))
+    found = run_json(
+        "solve", "lucas-mcar", "--counts", "f-mar", "-o", str(tmp_path / "n.bif")
+    )
     assert found["status"] == "optimal"
     assert found["counts"] == "f-mar"
     assert found["parents"]["Yellow_Fingers"] == ["Smoking"]
-    network, data = read_network(tmp_path / "n.bif"), read_dataset(locate("lucas-mcar", ".csv"))
+    network, data = (
+        read_network(tmp_path / "n.bif"),
+        read_dataset(locate("lucas-mcar", ".csv")),
+    )
     expected = fit_deletion(data, network.parents, method="f-mar").model
     for table, other in zip(network.tables, expected.tables, strict=True):
         assert table == pytest.approx(other, abs=1e-9)

@@ -37,7 +37,9 @@ def test_methods_that_learn_and_those_of_the_library_side_by_side():
         assert 0 <= row["accuracy"] <= 1
         assert row["reference"] == "t-local"
         assert row["difference"] == pytest.approx(row["accuracy"] - rows[0]["accuracy"])
-        assert (row["score"] is None) == (row["method"] in ("averaged", "knn", "iterative"))
+        assert (row["score"] is None) == (
+            row["method"] in ("averaged", "knn", "iterative")
+        )
         assert (row["log_loss"] is None) == (row["method"] == "t-local")
     assert rows[0]["p_value"] == 1
     assert rows[0]["score"] >= max(rows[1]["score"], rows[2]["score"])
@@ -94,7 +96,9 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
         monkeypatch.setitem(judge.METHODS, name, Method(of(name)))
     words = ("compare", "cancer-mcar")
     assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
-    assert limits == pytest.approx({"branching": 60, "t-local": 60, "mode": 60}, abs=0.5)
+    assert limits == pytest.approx(
+        {"branching": 60, "t-local": 60, "mode": 60}, abs=0.5
+    )
     run(*words, "--time-limit", 7)
     assert list(limits.values()) == pytest.approx([7] * len(limits), abs=0.5)
     run(*words, "--methods", "branching")
@@ -126,20 +130,55 @@ def test_several_mechanisms_go_into_a_folder_that_resumes(full, tmp_path, monkey
 
 
 def test_another_truth_or_network_of_the_same_name_is_compared_anew(full, tmp_path):
-    holes, truth, network = tmp_path / "holes.csv", tmp_path / "full.csv", tmp_path / "net.bif"
+    holes, truth, network = (
+        tmp_path / "holes.csv",
+        tmp_path / "full.csv",
+        tmp_path / "net.bif",
+    )
     words = ("simulate", "cancer", "--rows", 400, "--hide", "mcar:0.3", "-o", holes)
-    given = ("compare", holes, "--truth", truth, "--methods", "mode", "-o", tmp_path / "given")
-    drawn = ("compare", "--network", network, "--rows", 40, "--methods", "mode", "--repeat", 1)
+    given = (
+        "compare",
+        holes,
+        "--truth",
+        truth,
+        "--methods",
+        "mode",
+        "-o",
+        tmp_path / "given",
+    )
+    drawn = (
+        "compare",
+        "--network",
+        network,
+        "--rows",
+        40,
+        "--methods",
+        "mode",
+        "--repeat",
+        1,
+    )
     drawn = (*drawn, "--hide", "mcar:0.3", "-o", tmp_path / "drawn")
     found = []
     for seed in (3, 4):
         run(*words, "--seed", 3, "--complete", truth)
         if seed == 4:
             table = read_dataset(truth)
-            codes = np.where(read_dataset(holes).codes < 0, 1 - table.codes, table.codes)
+            codes = np.where(
+                read_dataset(holes).codes < 0, 1 - table.codes, table.codes
+            )
             write_dataset(Dataset(codes, table.names, table.states), truth)
-        run("fit", "cancer", full if seed == 3 else truth, "--smoothing", 1, "-o", network)
-        found.append([run_json(*which)["rows"][0]["accuracy"] for which in (given, drawn)])
+        run(
+            "fit",
+            "cancer",
+            full if seed == 3 else truth,
+            "--smoothing",
+            1,
+            "-o",
+            network,
+        )
+        found.append(
+            [run_json(*which)["rows"][0]["accuracy"] for which in (given, drawn)]
+        )
     assert found[0][0] == pytest.approx(1 - found[1][0])
     assert found[0][1] != found[1][1]
 
@@ -161,6 +200,8 @@ def test_logarithmic_loss_by_hand():
     truth = Dataset(np.array([[1, 0], [0, 1]]), ("a", "b"), (("x", "y"), ("u", "v")))
     shares = np.array([[0.25, 0.75], [0.0, 1.0], [1.0, 0.0]])
     expected = -(np.log(0.75) + 2 * np.log(LEAST_PROBABILITY)) / 3
-    assert JudgedCells.of(holes, [1, 1, 0], truth, shares).log_loss == pytest.approx(expected)
+    assert JudgedCells.of(holes, [1, 1, 0], truth, shares).log_loss == pytest.approx(
+        expected
+    )
     complete = Dataset(np.array([[0, 0]]), ("a", "b"), states)
     assert isnan(JudgedCells.of(complete, [], complete, np.empty((0, 2))).log_loss)

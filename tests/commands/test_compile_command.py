@@ -61,13 +61,17 @@ def test_merging_by_rows(tmp_path):
     plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")
     assert plain["loss"] == pytest.approx(0, abs=1e-12)
     assert plain["status"] == "optimal"
-    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--merge-budget", "0.5")
+    far = run_json(
+        "compile", "asia", "--data", tmp_path / "rows.csv", "--merge-budget", "0.5"
+    )
     assert far["status"] == "feasible"
     assert far["loss"] > 0
     assert far["effective_size"] < plain["effective_size"]
 
 
-def test_a_first_graph_that_takes_longer_than_the_limit_is_given_up(monkeypatch, tmp_path):
+def test_a_first_graph_that_takes_longer_than_the_limit_is_given_up(
+    monkeypatch, tmp_path
+):
     sizes = run_json("compile", "asia", "--time-limit", 0)
     monkeypatch.setattr(compilation, "LATE", -1.0)
     graph = tmp_path / "a.pdg.json"
@@ -99,7 +103,9 @@ def test_the_logical_relations_need_no_more_than_the_thesis_shows():
     assert run_json("compile", "logic1")["effective_size"] <= 46
 
 
-def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path, monkeypatch):
+def test_the_first_graph_is_written_before_the_search_for_smaller_ones(
+    tmp_path, monkeypatch
+):
     def die(search):
         raise RuntimeError("killed")
 
@@ -107,10 +113,15 @@ def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path,
     graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
     for file in (graph, record):
         assert "killed" in fails("compile", "asia", "-o", file, status=1)
-    assert read_pdg(graph).effective_size == json.loads(record.read_text())["effective_size"]
+    assert (
+        read_pdg(graph).effective_size
+        == json.loads(record.read_text())["effective_size"]
+    )
 
 
-def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(tmp_path, monkeypatch):
+def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(
+    tmp_path, monkeypatch
+):
     """The watcher that ends the process at once stayed on past the limit."""
     ends_at_once = False
 

@@ -39,7 +39,10 @@ def test_options_add_to_the_file(tmp_path):
         'required = ["a->b"]\nmax_parents_of = {d = 2}\nindependent = ["a,d"]\ntiers = ["c"]\n',
     )
     own = Selection(
-        constraints=str(file), required=("b->c", "a->b"), independent=("c,d",), tiers=("b",)
+        constraints=str(file),
+        required=("b->c", "a->b"),
+        independent=("c,d",),
+        tiers=("b",),
     )
     found = with_file(own, NAMES)
     assert set(found.required) == {"a->b", "b->c"}
@@ -82,7 +85,9 @@ LEARNERS = [
 
 @pytest.mark.parametrize("words", LEARNERS, ids=str)
 def test_every_learner_of_networks_honours_the_file(tmp_path, words):
-    file = written(tmp_path, 'required = ["Dyspnoea->Pollution"]\nforbidden = ["Smoker->Cancer"]\n')
+    file = written(
+        tmp_path, 'required = ["Dyspnoea->Pollution"]\nforbidden = ["Smoker->Cancer"]\n'
+    )
     record = signed_json(*words, "--constraints", file)
     assert "Dyspnoea" in record["parents"]["Pollution"]
     assert "Smoker" not in record["parents"]["Cancer"]

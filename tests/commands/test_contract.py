@@ -53,18 +53,36 @@ CASES = [
     Case("solve full.csv --best 2 --max-parents 1", f"{LEARNED} networks"),
     Case("solve full.csv --bootstrap 2 --max-parents 1", f"{LEARNED} bootstrap"),
     Case("solve hard.jkl --time-limit 0.2 -o out.json", LEARNED, "out.json", 3),
-    Case("solve full.csv --require Pollution->Cancer --forbid Pollution->Cancer", status=4),
+    Case(
+        "solve full.csv --require Pollution->Cancer --forbid Pollution->Cancer",
+        status=4,
+    ),
     Case("augment part.csv -o out", f"{LEARNED} completion", f"{FOLDER} completed.csv"),
-    Case("augment part.csv --method t-local -o out.csv", f"{LEARNED} completion", "out.csv"),
-    Case("augment part.csv --method exact -o out.bif", f"{LEARNED} completion", "out.bif"),
+    Case(
+        "augment part.csv --method t-local -o out.csv",
+        f"{LEARNED} completion",
+        "out.csv",
+    ),
+    Case(
+        "augment part.csv --method exact -o out.bif", f"{LEARNED} completion", "out.bif"
+    ),
     Case("augment part.csv --method mode", f"{LEARNED} completion"),
     Case("augment part.csv --best 2", f"{LEARNED} completion best"),
-    Case("augment wide.csv --time-limit 0.2 -o out.csv", f"{LEARNED} completion", "out.csv", 3),
+    Case(
+        "augment wide.csv --time-limit 0.2 -o out.csv",
+        f"{LEARNED} completion",
+        "out.csv",
+        3,
+    ),
     Case("impute part.csv -o out", "completion seconds", "completed.csv result.json"),
     Case("impute part.csv --network cancer -o out.csv", "completion", "out.csv"),
-    Case("missingness part.csv -o out.json", "recommendation tests patterns", "out.json"),
     Case(
-        "compare part.csv --methods t-local,mode --truth full.csv -o out.json", "rows", "out.json"
+        "missingness part.csv -o out.json", "recommendation tests patterns", "out.json"
+    ),
+    Case(
+        "compare part.csv --methods t-local,mode --truth full.csv -o out.json",
+        "rows",
+        "out.json",
     ),
     Case("compare full.csv --learners exact,chow-liu --folds 2", "rows"),
     Case(
@@ -73,7 +91,11 @@ CASES = [
         "out.json",
     ),
     *(
-        Case(f"fit cancer part.csv --method {method} -o out.bif", "log_likelihood", "out.bif")
+        Case(
+            f"fit cancer part.csv --method {method} -o out.bif",
+            "log_likelihood",
+            "out.bif",
+        )
         for method in ("em", "cca", "aca", "d-mcar", "f-mcar")
     ),
     Case("fit cancer full.csv", "log_likelihood seconds"),
@@ -83,21 +105,37 @@ CASES = [
         "out.bif",
         3,
     ),
-    Case("compile cancer -o out.pdg.json", f"{SIZES} clique_tree_size max_error", "out.pdg.json"),
-    Case("compile cancer --merge-budget 0.01 -o out.json", f"{SIZES} max_error loss", "out.json"),
+    Case(
+        "compile cancer -o out.pdg.json",
+        f"{SIZES} clique_tree_size max_error",
+        "out.pdg.json",
+    ),
+    Case(
+        "compile cancer --merge-budget 0.01 -o out.json",
+        f"{SIZES} max_error loss",
+        "out.json",
+    ),
     Case(
         "learn-pdg full.csv --size-weight 0.3 -o out.pdg.json",
         f"{SIZES} log_likelihood",
         "out.pdg.json",
     ),
-    Case("learn-nb part.csv --components 2 -o out.nb.json", f"{SIZES[:14]} score", "out.nb.json"),
+    Case(
+        "learn-nb part.csv --components 2 -o out.nb.json",
+        f"{SIZES[:14]} score",
+        "out.nb.json",
+    ),
     Case(
         "query cancer -e Smoker=True -t Cancer -o out.json",
         "posterior probability_of_evidence",
         "out.json",
     ),
     Case("query cancer --best 2 --independences", "explanations independences"),
-    Case("graph cancer --variable Cancer --to cpdag -o out.svg", "arcs edges blanket", "out.svg"),
+    Case(
+        "graph cancer --variable Cancer --to cpdag -o out.svg",
+        "arcs edges blanket",
+        "out.svg",
+    ),
     Case(
         "simulate cancer --rows 9 --hide mnar:2 -o out.csv --complete all.csv",
         "rows missing_cells",
@@ -126,7 +164,16 @@ WITHOUT_SEED = {"query", "graph", "verify", "report", "instances"}
 """Commands without anything random."""
 
 WITHOUT_LIMIT = {
-    *("missingness", "query", "graph", "evaluate", "verify", "simulate", "instances", "report"),
+    *(
+        "missingness",
+        "query",
+        "graph",
+        "evaluate",
+        "verify",
+        "simulate",
+        "instances",
+        "report",
+    ),
 }
 """Commands without ``--time-limit``: they end soon, or repeat one with its own limit."""
 
@@ -139,7 +186,10 @@ def inputs(tmp_path_factory):
     """Return a folder with the files that the commands read."""
     folder = tmp_path_factory.mktemp("inputs")
     write_hard_scores(folder / "hard.jkl")
-    write_bif(random_network(np.random.default_rng(1), 30, most_states=2), folder / "dense.bif")
+    write_bif(
+        random_network(np.random.default_rng(1), 30, most_states=2),
+        folder / "dense.bif",
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for words in (
@@ -194,7 +244,11 @@ def first(request, inputs, tmp_path, monkeypatch):
 def without_times(value):
     """Return a record without seconds and what it was made by."""
     if isinstance(value, dict):
-        kept = (k for k in value if "seconds" not in k and k not in ("made_by", "time", "record"))
+        kept = (
+            k
+            for k in value
+            if "seconds" not in k and k not in ("made_by", "time", "record")
+        )
         return {key: without_times(value[key]) for key in kept}
     return [without_times(one) for one in value] if isinstance(value, list) else value
 
@@ -207,7 +261,9 @@ def test_all_that_is_printed_is_the_same_where_quiet_or_verbose(first):
     assert one == other
     plain, quiet = (invoke(*words, *more) for more in ((), ("-q",)))
     assert quiet.stderr == ""
-    one, other = (re.sub(r"(?m)^seconds .*$", "", done.stdout) for done in (plain, quiet))
+    one, other = (
+        re.sub(r"(?m)^seconds .*$", "", done.stdout) for done in (plain, quiet)
+    )
     if name not in ("compare", "learn-nb", "run"):  # they print seconds in each row
         assert one == other
     assert bool(one) == bool(other)
@@ -217,7 +273,9 @@ def test_a_file_in_no_folder_is_refused(first):
     name, words = first
     if name not in MAKES_A_FOLDER:
         words = words[: words.index("-o")] if "-o" in words else words
-        target = {"simulate": "none/rows.csv", "convert": "none/x.bif"}.get(name, "none/x.json")
+        target = {"simulate": "none/rows.csv", "convert": "none/x.bif"}.get(
+            name, "none/x.json"
+        )
         done = invoke(*words, "-o", target, status=2)
         assert "none" in done.stderr.splitlines()[-1]
         assert done.stdout == ""
@@ -249,7 +307,9 @@ INTERRUPTED = [
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize(("words", "sent"), INTERRUPTED)
-def test_an_interrupt_or_a_kill_leaves_the_incumbent(words, sent, inputs, tmp_path, monkeypatch):
+def test_an_interrupt_or_a_kill_leaves_the_incumbent(
+    words, sent, inputs, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     target = next(tmp_path / w for w in words.split() if w.startswith("out."))
     with started(*placed(words.split(), inputs), "--json") as process:
@@ -263,6 +323,8 @@ def test_an_interrupt_or_a_kill_leaves_the_incumbent(words, sent, inputs, tmp_pa
     if words.startswith("solve"):
         record = read_record(target)
         assert len(record["parents"]) == 40
-        assert sent == "SIGKILL" or json.loads(out) | {"made_by": 0} == record | {"made_by": 0}
+        assert sent == "SIGKILL" or json.loads(out) | {"made_by": 0} == record | {
+            "made_by": 0
+        }
     if out:
         assert json.loads(out).get("status", "interrupted") == "interrupted"

@@ -99,7 +99,11 @@ def test_a_value_of_another_type_in_a_record_is_no_fault_of_ours(folder, keys, v
     ("keys", "value", "place"),
     [
         (("made_by", "output"), [1], "key 'made_by.output': expected a text"),
-        (("made_by", "inputs", 0, "option"), [], "key 'made_by.inputs[0].option': expected a text"),
+        (
+            ("made_by", "inputs", 0, "option"),
+            [],
+            "key 'made_by.inputs[0].option': expected a text",
+        ),
         (("made_by", "command"), "solve", "key 'made_by.command': expected a list"),
     ],
 )

@@ -57,7 +57,10 @@ def test_defaults_of_impute():
         assert predicting.max_parents == PREDICTING.max_parents
         about = " ".join((declarations.Imputing.__doc__ or "").split())
         for values in zip(AUGMENTING[1:], PREDICTING[1:], strict=True):
-            assert "{:g} for methods of 'augment'; {:g} for networks".format(*values) in about
+            assert (
+                "{:g} for methods of 'augment'; {:g} for networks".format(*values)
+                in about
+            )
 
 
 def test_compare_and_impute_search_as_augment_does():
@@ -66,7 +69,13 @@ def test_compare_and_impute_search_as_augment_does():
     (row,) = run_json(*words)["rows"]
     imputed = run_json("impute", "cancer-mcar", "--method", "augmentation", "--json")
     assert row["score"] == imputed["score"] == augmented["score"]
-    used = {"criterion": "bdeu", "ess": 1, "max_parents": 3, "starts": 10, "smoothing": 0.25}
+    used = {
+        "criterion": "bdeu",
+        "ess": 1,
+        "max_parents": 3,
+        "starts": 10,
+        "smoothing": 0.25,
+    }
     assert imputed["learning"] == used
 
 
@@ -89,5 +98,7 @@ def test_choices_are_the_registry_s(declared, key, registry, monkeypatch):
     needed = {"source": "a.csv"} if declared is Impute else {}
     assert from_table({**needed, key: "mine"}, declared)
     assert "|mine]" in run("augment", "--help") + run("impute", "--help")
-    with pytest.raises(OptionError, match=f"key '{key}': expected one of .*'mine', found the text"):
+    with pytest.raises(
+        OptionError, match=f"key '{key}': expected one of .*'mine', found the text"
+    ):
         from_table({**needed, key: "yours"}, declared)

@@ -50,7 +50,11 @@ def test_solve_learns_with_the_value_chosen(tables, tmp_path):
 
 
 def test_a_certificate_is_that_of_the_value_chosen(tables, tmp_path):
-    path, proof, scores = tmp_path / "full.csv", tmp_path / "proof.json", tmp_path / "scores.jkl"
+    path, proof, scores = (
+        tmp_path / "full.csv",
+        tmp_path / "proof.json",
+        tmp_path / "scores.jkl",
+    )
     run("solve", path, "--ess", "auto", "--certificate", proof)
     run("convert", path, "--ess", "auto", "-o", scores)
     assert run_json("verify", proof, scores)["valid"]

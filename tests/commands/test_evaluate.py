@@ -57,7 +57,9 @@ def test_rows_with_missing_cells_agree_with_the_full_joint(folder, model):
     assert found["rows"] == 4
     assert found["impossible_rows"] == []
     found = run_json(*words, "--drop", "w")
-    assert found["log_likelihood_per_row"] == pytest.approx(np.log(rows).mean(), abs=1e-12)
+    assert found["log_likelihood_per_row"] == pytest.approx(
+        np.log(rows).mean(), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("model", ["true.bif", "true.pdg.json"])
@@ -71,8 +73,16 @@ def test_divergence_and_distances_agree_with_the_full_joints(folder, model, refe
     if model.endswith(".bif") and reference.endswith(".bif"):
         # a -> b -> c beside a -> b <- c: the arc between b and c; of the classes, both edges
         assert (found["shd"], found["cpdag_shd"]) == (1, 2)
-        assert (found["arc_precision"], found["arc_recall"], found["arc_f1"]) == (0.5, 0.5, 0.5)
-        assert (found["edge_precision"], found["edge_recall"], found["edge_f1"]) == (1, 1, 1)
+        assert (found["arc_precision"], found["arc_recall"], found["arc_f1"]) == (
+            0.5,
+            0.5,
+            0.5,
+        )
+        assert (found["edge_precision"], found["edge_recall"], found["edge_f1"]) == (
+            1,
+            1,
+            1,
+        )
     else:
         assert not {"shd", "cpdag_shd", "arc_precision"} & found.keys()
 
@@ -156,7 +166,9 @@ def test_ctrl_c_ends_it_with_the_status_of_an_interrupt(monkeypatch):
     ],
 )
 @pytest.mark.parametrize("is_large", [False, True])
-def test_columns_that_the_model_lacks_are_left_out(words, is_large, tmp_path, monkeypatch):
+def test_columns_that_the_model_lacks_are_left_out(
+    words, is_large, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     table = read_dataset("asia-mnar")
     if is_large:

@@ -27,17 +27,24 @@ def require_answer(path):
 
 
 @pytest.mark.parametrize("solved", [1, 3])
-def test_a_linear_program_that_fails_leaves_the_incumbent(solved, scores, tmp_path, monkeypatch):
+def test_a_linear_program_that_fails_leaves_the_incumbent(
+    solved, scores, tmp_path, monkeypatch
+):
     calls, solve = count(), LinearProgram.solve
 
     def failing(self, *args, **kwargs):
         if next(calls) >= solved:
-            raise SolverError("the linear relaxation was not solved; its solver says 'no memory'")
+            raise SolverError(
+                "the linear relaxation was not solved; its solver says 'no memory'"
+            )
         return solve(self, *args, **kwargs)
 
     monkeypatch.setattr(LinearProgram, "solve", failing)
     message = fails("solve", scores, "-o", "out.json", "--time-limit", 60, status=5)
-    assert message == "Error: the linear relaxation was not solved; its solver says 'no memory'\n"
+    assert (
+        message
+        == "Error: the linear relaxation was not solved; its solver says 'no memory'\n"
+    )
     require_answer(tmp_path / "out.json")
 
 
@@ -50,6 +57,10 @@ def test_a_component_solver_without_memory_leaves_the_incumbent(
 
     entry = replace(COMPONENT_SOLVERS[name], solve=failing)
     monkeypatch.setitem(COMPONENT_SOLVERS, name, entry)
-    message = fails("solve", scores, "--solver", name, "-o", "out.json", "--time-limit", 60)
-    assert message == "Error: not enough memory: take fewer rows, variables or parents\n"
+    message = fails(
+        "solve", scores, "--solver", name, "-o", "out.json", "--time-limit", 60
+    )
+    assert (
+        message == "Error: not enough memory: take fewer rows, variables or parents\n"
+    )
     require_answer(tmp_path / "out.json")

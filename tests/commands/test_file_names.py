@@ -13,7 +13,9 @@ from tests.command_line import alone, fails, run, signed_json
 
 NAME = os.fsdecode(b"l\xfc.csv")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="names of files are UTF-8"
+)
 
 
 @pytest.fixture
@@ -57,7 +59,17 @@ def test_a_study_holds_the_name(folder):
 def test_a_name_that_the_locale_cannot_say_is_held(folder):
     shutil.copy(NAME, "lü.csv")
     old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    alone("-m", "exactlearn", "convert", "lü.csv", "-o", "s.jkl", "--json", cwd=folder, **old)
+    alone(
+        "-m",
+        "exactlearn",
+        "convert",
+        "lü.csv",
+        "-o",
+        "s.jkl",
+        "--json",
+        cwd=folder,
+        **old,
+    )
     alone("-m", "exactlearn", "solve", "s.jkl", "-o", "lü.json", cwd=folder, **old)
     assert read_json(folder / "lü.json")["status"] == "optimal"
 

@@ -48,16 +48,32 @@ def test_em_may_begin_with_another_estimate(tables, tmp_path, method):
     )
     el.write_model(start.model, tmp_path / "start.bif")
     again = run_json("fit", "cancer", path, "--start", tmp_path / "start.bif")
-    assert again["log_likelihood_before"] == pytest.approx(expected.log_likelihoods[0], abs=1e-9)
+    assert again["log_likelihood_before"] == pytest.approx(
+        expected.log_likelihoods[0], abs=1e-9
+    )
     (tmp_path / "run.toml").write_text(
         f'[data]\nfile = "{path}"\n[[fit]]\nsource = "cancer"\nstart = "{method}"\n'
     )
     run("run", tmp_path / "run.toml", "-o", tmp_path / "out")
     fails(
-        "--start is for --method em", "fit", "cancer", path, "--method", method, "--start", method
+        "--start is for --method em",
+        "fit",
+        "cancer",
+        path,
+        "--method",
+        method,
+        "--start",
+        method,
     )
     fails("no such file", "fit", "cancer", path, "--start", "f-mra")
-    fails("--start is for a network", "fit", tables / "start.pdg.json", path, "--start", method)
+    fails(
+        "--start is for a network",
+        "fit",
+        tables / "start.pdg.json",
+        path,
+        "--start",
+        method,
+    )
 
 
 def test_a_decision_graph(tables, tmp_path):
@@ -74,8 +90,12 @@ def test_a_decision_graph(tables, tmp_path):
 @pytest.mark.parametrize("table", ["full", "holes"])
 def test_a_graph_without_parameters(tables, tmp_path, table):
     network, rows = el.read_network("cancer"), tables / f"{table}.csv"
-    el.write_graph(network.structure.reordered(sorted(network.names)), tmp_path / "graph.json")
-    record = run_json("fit", tmp_path / "graph.json", rows, "-o", tmp_path / "fitted.bif")
+    el.write_graph(
+        network.structure.reordered(sorted(network.names)), tmp_path / "graph.json"
+    )
+    record = run_json(
+        "fit", tmp_path / "graph.json", rows, "-o", tmp_path / "fitted.bif"
+    )
     expected = run_json("fit", "cancer", rows)
     assert record["log_likelihood"] == pytest.approx(expected["log_likelihood"])
     fitted = el.read_network(tmp_path / "fitted.bif")
@@ -85,14 +105,22 @@ def test_a_graph_without_parameters(tables, tmp_path, table):
 def test_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b,c\nn,n,?\nn,y,?\ny,?,n\ny,?,y\nn,n,?\n")
     el.write_graph(el.NamedGraph.of("abc", [(), (0,), (1,)]), tmp_path / "net.json")
-    words = ("fit", tmp_path / "net.json", tmp_path / "rows.csv", "--method", "complete")
+    words = (
+        "fit",
+        tmp_path / "net.json",
+        tmp_path / "rows.csv",
+        "--method",
+        "complete",
+    )
     record = run_json(*words, "--smoothing", 1, "-o", tmp_path / "out.bif")
     assert record["rows_per_family"] == {"a": 5, "b": 3, "c": 0}
     a, b, c = el.read_network(tmp_path / "out.bif").tables
     assert a.tolist() == pytest.approx([4 / 7, 3 / 7])
     assert b.tolist() == pytest.approx(np.array([[3 / 5, 2 / 5], [0.5, 0.5]]))
     assert c.tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    expected = np.log([4 / 7 * 3 / 5, 4 / 7 * 2 / 5, 3 / 14, 3 / 14, 4 / 7 * 3 / 5]).sum()
+    expected = np.log(
+        [4 / 7 * 3 / 5, 4 / 7 * 2 / 5, 3 / 14, 3 / 14, 4 / 7 * 3 / 5]
+    ).sum()
     assert record["log_likelihood"] == pytest.approx(expected)
     printed = told(*words)
     assert "No row observes the family of 'c': " in printed
@@ -107,9 +135,19 @@ def wind(tmp_path):
     network = el.BayesianNetwork(("v", "h"), states, parents, tables)
     el.write_model(network, tmp_path / "net.bif")
     rows = [("?2?3131?2", 0), ("?4?3", 1), ("?4?5??3??", 2)]
-    lines = [f"{'?' if v == '?' else 'v' + v},h{h}" for velocities, h in rows for v in velocities]
+    lines = [
+        f"{'?' if v == '?' else 'v' + v},h{h}"
+        for velocities, h in rows
+        for v in velocities
+    ]
     (tmp_path / "wind.csv").write_text("\n".join(["v,h", *lines]) + "\n")
-    return "fit", tmp_path / "net.bif", tmp_path / "wind.csv", "-o", tmp_path / "out.bif"
+    return (
+        "fit",
+        tmp_path / "net.bif",
+        tmp_path / "wind.csv",
+        "-o",
+        tmp_path / "out.bif",
+    )
 
 
 def mean(wind):
@@ -118,7 +156,9 @@ def mean(wind):
 
 def test_informed_deletion(wind):
     for method in ("id-mar", "if-mar"):
-        record = run_json(*wind, "--smoothing", 0, "--separators", "h", "--method", method)
+        record = run_json(
+            *wind, "--smoothing", 0, "--separators", "h", "--method", method
+        )
         assert record["separators"] == {"v": ["h"], "h": ["h"]}
         assert mean(wind) == pytest.approx(68 / 22)
     learned = run_json(*wind, "--method", "id-mar")["separators"]
@@ -167,7 +207,9 @@ def test_deletion_needs_no_inference(wind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
-def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
+def test_an_interrupt_of_em_keeps_its_last_parameters(
+    tables, tmp_path, monkeypatch, kind
+):
     def stop_at_the_second(display, state):
         if state.startswith("iteration 2"):
             press_ctrl_c()
@@ -220,7 +262,9 @@ def test_em_from_several_starts(tables, tmp_path, monkeypatch):
     whole = run_json(*words, "--starts", 2, "-o", paths[0])
     monkeypatch.setattr(SHOW, press_in_the_third)
     half = json.loads(run(*words, "--starts", 4, "-o", paths[1], "--json", status=130))
-    assert [s["objective"] for s in half["starts"][:2]] == [s["objective"] for s in whole["starts"]]
+    assert [s["objective"] for s in half["starts"][:2]] == [
+        s["objective"] for s in whole["starts"]
+    ]
     assert len(half["starts"]) == 3
     best = max(half["starts"], key=lambda s: s["objective"])
     assert half["log_likelihood"] == best["log_likelihood"]

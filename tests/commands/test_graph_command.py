@@ -48,10 +48,18 @@ def test_each_kind_is_written_and_read(kind, tmp_path) -> None:
     found = run_json("graph", "asia", "--to", kind, "-o", path)
     expected = NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind)
     assert read_graph(path) == expected
-    again = run_json("graph", path, "--variable", "either", "--independent", "smoke,bronc|lung")
+    again = run_json(
+        "graph", path, "--variable", "either", "--independent", "smoke,bronc|lung"
+    )
     assert again["class_size"] == 6
     assert again["independence"]["independent"] is False
-    assert set(again["blanket"]["markov_blanket"]) == {"tub", "lung", "bronc", "xray", "dysp"}
+    assert set(again["blanket"]["markov_blanket"]) == {
+        "tub",
+        "lung",
+        "bronc",
+        "xray",
+        "dysp",
+    }
     assert run_json("graph", path, "--to", "cpdag")["class_size"] == 6
     assert found["kind"] == kind
     assert ("covered" in found) == (kind == "dag")
@@ -89,8 +97,15 @@ def test_names_with_marks_are_found(tmp_path) -> None:
 def test_a_reference_may_order_its_variables_otherwise(tmp_path) -> None:
     write_graph(NamedGraph.of("abc", [(), (0,), (1,)]), tmp_path / "a.json")
     write_graph(NamedGraph.of("cba", [(), (0, 2), ()]), tmp_path / "b.json")
-    found = run_json("graph", tmp_path / "a.json", "--reference", tmp_path / "b.json")["comparison"]
-    assert (found["shd"], found["cpdag_shd"], found["arc_f1"], found["edge_f1"]) == (1, 2, 0.5, 1)
+    found = run_json("graph", tmp_path / "a.json", "--reference", tmp_path / "b.json")[
+        "comparison"
+    ]
+    assert (found["shd"], found["cpdag_shd"], found["arc_f1"], found["edge_f1"]) == (
+        1,
+        2,
+        0.5,
+        1,
+    )
 
 
 def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:

@@ -39,7 +39,9 @@ def test_each_option_stands_once_below_a_title(name):
         one
         for kind in (options_of(name), Output)
         for one in fields(kind)
-        if not (about_of(one).positional or about_of(one).in_files or about_of(one).hidden)
+        if not (
+            about_of(one).positional or about_of(one).in_files or about_of(one).hidden
+        )
     ]
     assert len(listed) == len(declared) + 1  # and --help
 
@@ -52,8 +54,12 @@ def test_a_group_names_fields_that_there_are(name):
 
 
 def test_no_list_is_long():
-    assert max(len(flags) for name in COMMANDS for flags in sections(name).values()) <= 11
-    assert sum(map(len, sections("solve").values())) <= 37  # with those of all commands and --help
+    assert (
+        max(len(flags) for name in COMMANDS for flags in sections(name).values()) <= 11
+    )
+    assert (
+        sum(map(len, sections("solve").values())) <= 37
+    )  # with those of all commands and --help
     assert len(sections("solve").keys() - {"Files", "Examples"}) <= 6
 
 
@@ -97,7 +103,10 @@ def test_the_overview_has_each_command_once_below_a_title():
 
 def test_helps_name_every_format_of_models_by_the_registries():
     registries = (NETWORKS, GRAPHS, NAIVE_BAYES)
-    texts = {name: " ".join(run(name, "--help").split()) for name in ("query", "graph", "solve")}
+    texts = {
+        name: " ".join(run(name, "--help").split())
+        for name in ("query", "graph", "solve")
+    }
     for name, known in (
         ("query", registries),
         ("graph", registries[:1]),

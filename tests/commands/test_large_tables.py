@@ -52,9 +52,13 @@ METHODS = ("complete", "cca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar")
     [("em", "large"), ("em", "folder"), *((method, "pattern") for method in METHODS)],
     indirect=["source"],
 )
-def test_fit_in_blocks_gives_the_same_model(folder, tmp_path, monkeypatch, source, method):
+def test_fit_in_blocks_gives_the_same_model(
+    folder, tmp_path, monkeypatch, source, method
+):
     words = ("--method", method, "--weights", "weight")
-    blocks = run_json("fit", folder / "net.bif", source, *words, "-o", tmp_path / "blocks.bif")
+    blocks = run_json(
+        "fit", folder / "net.bif", source, *words, "-o", tmp_path / "blocks.bif"
+    )
     assert (blocks["rows"], blocks["distinct_rows"] < 100) == (400, True)
     monkeypatch.setattr(tables, "LARGE", 2**26)
     whole = run_json(
@@ -106,5 +110,9 @@ def test_bad_tables_in_blocks(folder, tmp_path):
     (tmp_path / "bad2.csv").write_text("a,b,c\nn,n,l\nn,k,l\n")
     message = fails("fit", folder / "net.bif", tmp_path / "bad?.csv")
     assert "bad2.csv, line 3, column 'b': the state 'k' is not declared" in message
-    assert "no file is named" in fails("fit", folder / "net.bif", tmp_path / "none?.csv")
-    assert "a folder of .parquet files" in fails("evaluate", folder / "net.bif", tmp_path)
+    assert "no file is named" in fails(
+        "fit", folder / "net.bif", tmp_path / "none?.csv"
+    )
+    assert "a folder of .parquet files" in fails(
+        "evaluate", folder / "net.bif", tmp_path
+    )

@@ -36,12 +36,17 @@ def test_by_default_the_graph_of_a_network_is_merged(tmp_path):
     table = truth.sample(500, np.random.default_rng(3))
     fresh = truth.sample(4000, np.random.default_rng(2))
     write_dataset(table, tmp_path / "rows.csv")
-    record = run_json("learn-pdg", tmp_path / "rows.csv", "-o", tmp_path / "model.pdg.json")
+    record = run_json(
+        "learn-pdg", tmp_path / "rows.csv", "-o", tmp_path / "model.pdg.json"
+    )
     assert record["method"] == "hybrid"
     graph, network = el.learn_pdg(table).graph, el.learn(table).network
     assert record["log_likelihood"] == pytest.approx(log_likelihood(graph, table))
     assert run_json("learn-pdg", "cancer-mcar")["method"] == "hybrid"
-    assert log_likelihood(graph, fresh) / 4000 > network.log_likelihood(fresh) / 4000 - 0.02
+    assert (
+        log_likelihood(graph, fresh) / 4000
+        > network.log_likelihood(fresh) / 4000 - 0.02
+    )
 
 
 def test_a_complete_table_is_learnt_directly(tables, tmp_path):
@@ -69,12 +74,18 @@ def test_missing_cells(tables):
 def test_cases_take_the_place_of_em(tables, tmp_path, parameters):
     """PDG-SEM, section 6.1.2: a pseudo-count beside the counts of the cases at each node."""
     file, table = tmp_path / "model.pdg.json", tables / "holes.csv"
-    run_json("learn-pdg", table, "--method", "em", "--parameters", parameters, "-o", file)
+    run_json(
+        "learn-pdg", table, "--method", "em", "--parameters", parameters, "-o", file
+    )
     graph, data = read_pdg(file), read_dataset(table)
     cases = data.part(data.complete_rows) if parameters == "complete" else data
-    counts = available_counts(graph.layout, cases.codes.astype(np.int16), cases.row_weights)
+    counts = available_counts(
+        graph.layout, cases.codes.astype(np.int16), cases.row_weights
+    )
     assert np.allclose(graph.parameters, graph.with_counts(counts + 1.0).parameters)
-    assert not np.allclose(graph.parameters, refine(graph, data, smoothing=1.0).model.parameters)
+    assert not np.allclose(
+        graph.parameters, refine(graph, data, smoothing=1.0).model.parameters
+    )
     assert graph == el.learn_pdg(data, method="em", parameters=parameters).graph
     for method in ("hybrid", "direct"):
         words = ("--method", method, "--parameters", parameters)
@@ -87,7 +98,9 @@ def test_a_forest_is_grown_by_tests_of_independence(tables):
     words = ("learn-pdg", tables / "full.csv", "--significance", 0.05)
     assert run_json(*words, "--method", "direct")["effective_size"] == 14
     assert "--significance is for --method direct" in fails(*words)
-    assert "2.0 is not in the range 0<=x<=1" in fails(*words[:-1], 2, "--method", "direct")
+    assert "2.0 is not in the range 0<=x<=1" in fails(
+        *words[:-1], 2, "--method", "direct"
+    )
 
 
 def test_without_complete_rows_the_other_estimators_are_named(tmp_path):
@@ -114,7 +127,9 @@ def test_a_time_limit_writes_the_best_so_far(tables, tmp_path, method):
 
 
 @pytest.mark.parametrize("method", ["direct", "hybrid", "em"])
-def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatch, method):
+def test_a_first_model_is_written_before_the_search(
+    tables, tmp_path, monkeypatch, method
+):
     def die(*unused, **options):
         raise RuntimeError("killed")
 

@@ -25,7 +25,18 @@ GRAPH = "lung <- smoke; dysp <- bronc, smoke; xray <-"
 @pytest.fixture(scope="module")
 def incomplete(tmp_path_factory):
     path = tmp_path_factory.mktemp("missingness") / "incomplete.csv"
-    run("simulate", "asia", "--rows", 4000, "--missingness", GRAPH, "--seed", 3, "-o", path)
+    run(
+        "simulate",
+        "asia",
+        "--rows",
+        4000,
+        "--missingness",
+        GRAPH,
+        "--seed",
+        3,
+        "-o",
+        path,
+    )
     return path
 
 
@@ -42,7 +53,9 @@ def test_the_record_counts_what_the_table_has(incomplete):
     assert record["pattern_count"] == len(np.unique(missing, axis=0))
     assert len(record["patterns"]) == min(10, record["pattern_count"])
     for pattern in record["patterns"]:
-        same = (missing == [name in pattern["missing"] for name in table.names]).all(axis=1)
+        same = (missing == [name in pattern["missing"] for name in table.names]).all(
+            axis=1
+        )
         assert pattern["rows"] == same.sum()
     assert record["mcar"]["tested"] == len(record["tests"]) == 21
     assert "not MCAR" in record["mcar"]["verdict"]
@@ -110,7 +123,10 @@ def test_the_learned_graph_has_all_fully_observed_causes_that_tests_find():
 def test_causes_together_beat_each_alone_in_the_learned_graph():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 2, (2000, 3))
-    codes[rng.random(2000) < np.array([[0.1, 0.3], [0.5, 0.9]])[codes[:, 1], codes[:, 2]], 0] = -1
+    codes[
+        rng.random(2000) < np.array([[0.1, 0.3], [0.5, 0.9]])[codes[:, 1], codes[:, 2]],
+        0,
+    ] = -1
     data = Dataset(codes, ("a", "b", "c"), (("no", "yes"),) * 3)
     networks = [fit_deletion(data, [()] * 3, method="aca", smoothing=1.0).model]
     assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}

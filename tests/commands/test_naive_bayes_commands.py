@@ -26,7 +26,14 @@ def folder(tmp_path_factory):
     write_dataset(Dataset(codes, full.names, full.states), folder / "rows.csv")
     write_dataset(truth.sample(100, rng), folder / "test.csv")
     el.write_model(truth, folder / "truth.nb.json")
-    run("learn-nb", folder / "rows.csv", "--components", 3, "-o", folder / "model.nb.json")
+    run(
+        "learn-nb",
+        folder / "rows.csv",
+        "--components",
+        3,
+        "-o",
+        folder / "model.nb.json",
+    )
     return folder
 
 
@@ -34,7 +41,11 @@ def test_the_best_number_of_components_is_learnt(folder, tmp_path):
     file = tmp_path / "model.nb.json"
     record = run_json("learn-nb", folder / "rows.csv", "-o", file)
     assert record["finished"] is True
-    assert (record["status"], record["bound"], record["gap"]) == ("heuristic", None, None)
+    assert (record["status"], record["bound"], record["gap"]) == (
+        "heuristic",
+        None,
+        None,
+    )
     model, data = el.read_model(file), read_dataset(folder / "rows.csv")
     assert model.n_components == record["components"]
     assert model.effective_size == record["effective_size"]
@@ -90,7 +101,9 @@ def test_a_model_is_fitted_by_em_from_its_parameters(folder, tmp_path):
     record = run_json(*words, "--smoothing", 0.1)
     fitted, data = el.read_model(file), read_dataset(folder / "rows.csv")
     assert fitted.n_components == 3
-    assert record["log_likelihood"] == pytest.approx(data.total(fitted.log_likelihood_rows(data)))
+    assert record["log_likelihood"] == pytest.approx(
+        data.total(fitted.log_likelihood_rows(data))
+    )
 
 
 def test_questions_are_answered_with_the_component_summed_out(folder, tmp_path):
@@ -98,7 +111,10 @@ def test_questions_are_answered_with_the_component_summed_out(folder, tmp_path):
     learnt = el.read_model(model)
     record = run_json("query", model, "-e", "X0=a", "--best", 2)
     evidence = {"X0": "a"}
-    assert record["posterior"] == el.query(learnt, evidence, [*record["posterior"]]).posterior
+    assert (
+        record["posterior"]
+        == el.query(learnt, evidence, [*record["posterior"]]).posterior
+    )
     assert len(record["explanations"]) == 2
 
 
@@ -116,6 +132,22 @@ def test_a_model_is_judged_drawn_from_and_converted(folder, tmp_path):
         answer = run_json("query", tmp_path / name, "-e", "X0=a", "--target", "X2")
         expected = run_json("query", model, "-e", "X0=a", "--target", "X2")
         assert answer["posterior"]["X2"] == pytest.approx(expected["posterior"]["X2"])
-    run("simulate", model, "--rows", 20, "--hide", "mcar:0.2", "-o", tmp_path / "drawn.csv")
+    run(
+        "simulate",
+        model,
+        "--rows",
+        20,
+        "--hide",
+        "mcar:0.2",
+        "-o",
+        tmp_path / "drawn.csv",
+    )
     assert read_dataset(tmp_path / "drawn.csv").n_rows == 20
-    run("simulate", tmp_path / "graph.pdg.json", "--rows", 20, "-o", tmp_path / "drawn.csv")
+    run(
+        "simulate",
+        tmp_path / "graph.pdg.json",
+        "--rows",
+        20,
+        "-o",
+        tmp_path / "drawn.csv",
+    )

@@ -38,7 +38,9 @@ def folder(tmp_path_factory):
     pytest.importorskip("pyarrow")
     table, found = read_dataset(COMPLETE), tmp_path_factory.mktemp("parts")
     for k in range(3):
-        write_dataset(table.part(np.arange(table.n_rows) % 3 == k), found / f"{k}.parquet")
+        write_dataset(
+            table.part(np.arange(table.n_rows) % 3 == k), found / f"{k}.parquet"
+        )
     return found
 
 
@@ -75,7 +77,9 @@ def test_scores_of_a_folder_have_the_same_bytes(folder, tmp_path, client, more):
         "parts": (folder, "--cluster", client.scheduler.address),
     }.items():
         run("convert", *words, *more, "-o", tmp_path / f"{name}.jkl")
-    assert (tmp_path / "whole.jkl").read_bytes() == (tmp_path / "parts.jkl").read_bytes()
+    assert (tmp_path / "whole.jkl").read_bytes() == (
+        tmp_path / "parts.jkl"
+    ).read_bytes()
 
 
 def test_scores_among_few_parents_are_those_of_sparse_candidates(tmp_path):
@@ -88,7 +92,9 @@ def test_scores_among_few_parents_are_those_of_sparse_candidates(tmp_path):
     written = read_scores(tmp_path / "few.jkl")
     assert written.members.tolist() == problem.members.tolist()
     np.testing.assert_allclose(written.scores, problem.scores, rtol=1e-9)
-    assert "--ess auto" in fails("convert", COMPLETE, *FEW_PARENTS, "--ess", "auto", "-o", "a.jkl")
+    assert "--ess auto" in fails(
+        "convert", COMPLETE, *FEW_PARENTS, "--ess", "auto", "-o", "a.jkl"
+    )
 
 
 def test_learn_takes_blocks_and_dask_frames(client, folder):
@@ -107,7 +113,16 @@ def test_learn_takes_blocks_and_dask_frames(client, folder):
 
 @pytest.mark.parametrize("jobs", [("--jobs", "2"), ("--cluster",)])
 def test_compare_answers_alike(jobs, client, tmp_path):
-    words = ("compare", INCOMPLETE, "--methods", "mode,t-local", "--ess", "1", "--max-parents", "1")
+    words = (
+        "compare",
+        INCOMPLETE,
+        "--methods",
+        "mode,t-local",
+        "--ess",
+        "1",
+        "--max-parents",
+        "1",
+    )
     jobs = (*jobs, client.scheduler.address) if len(jobs) == 1 else jobs
     alone, other = run_json(*words)["rows"], run_json(*words, *jobs)["rows"]
     assert [steady(row) for row in other] == [steady(row) for row in alone]
@@ -115,5 +130,7 @@ def test_compare_answers_alike(jobs, client, tmp_path):
 
 def test_blocks_are_a_table_wherever_one_is_taken(folder):
     blocks = read_blocks(folder)
-    one, other = (solve(candidate_parent_sets(d, BDeu())) for d in (blocks, merge_rows(blocks)))
+    one, other = (
+        solve(candidate_parent_sets(d, BDeu())) for d in (blocks, merge_rows(blocks))
+    )
     assert one.score == other.score

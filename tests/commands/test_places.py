@@ -32,7 +32,9 @@ SOLVE = "solve own.csv --counts d-mcar"
 
 
 def contents(folder):
-    return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    return {
+        file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()
+    }
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,9 @@ def test_a_file_that_is_read_is_replaced_where_that_is_said(folder):
         (f"{SOLVE} -o full", "full/result.json: expected a file, found a folder"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_found_first(folder, monkeypatch, words, message):
+def test_a_place_that_cannot_be_written_is_found_first(
+    folder, monkeypatch, words, message
+):
     (folder / "loop.json").symlink_to("loop.json")
     (folder / "dangling.json").symlink_to("nowhere/there.json")
     (folder / "full" / "result.json").mkdir(parents=True)
@@ -112,7 +116,9 @@ def test_the_files_in_a_folder_are_declared(folder, words):
         assert any(fnmatch(file.name, pattern) for pattern in patterns), file.name
 
 
-SIMULATE = "pipeline = false\n[data]\nfile = 'own.csv'\n[[simulate]]\nsource = 'own.bif'\n"
+SIMULATE = (
+    "pipeline = false\n[data]\nfile = 'own.csv'\n[[simulate]]\nsource = 'own.bif'\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +131,16 @@ SIMULATE = "pipeline = false\n[data]\nfile = 'own.csv'\n[[simulate]]\nsource = '
         (f"{SIMULATE}output = './network.bif'", "out", "place of the run"),
         (f"{SIMULATE}output = 'own.csv/x.csv'", ".", "Not a directory"),
         (f'{SIMULATE}output = "a\\u0000b.csv"', "out", "nothing can be written there"),
-        (f"{SIMULATE}output = 'own.csv'\n[impute]\nsource = 'sub/../hard.csv'", ".", "own.csv"),
-        ("[data]\nfile = 'd/completed.csv'\n[search]\nmethod = 'mode'", "d", "d/completed.csv"),
+        (
+            f"{SIMULATE}output = 'own.csv'\n[impute]\nsource = 'sub/../hard.csv'",
+            ".",
+            "own.csv",
+        ),
+        (
+            "[data]\nfile = 'd/completed.csv'\n[search]\nmethod = 'mode'",
+            "d",
+            "d/completed.csv",
+        ),
         (
             f"{SIMULATE}\n[sweep]\nsimulate.output = ['x.csv', '../x.csv']",
             "out",
@@ -134,7 +148,9 @@ SIMULATE = "pipeline = false\n[data]\nfile = 'own.csv'\n[[simulate]]\nsource = '
         ),
     ],
 )
-def test_a_run_stays_in_its_folder_and_spares_what_it_reads(folder, text, output, message):
+def test_a_run_stays_in_its_folder_and_spares_what_it_reads(
+    folder, text, output, message
+):
     (folder / "linked").mkdir()
     (folder / "linked" / "away").symlink_to(folder)
     (folder / "x.toml").write_text(text)
@@ -165,7 +181,12 @@ def test_the_file_of_a_run_is_replaced_by_an_equal_one_only(folder):
 
 @pytest.mark.parametrize(
     ("source", "output"),
-    [("out", "out"), ("out/result.json", "out"), ("one.json", "one.json"), ("link", "one.json")],
+    [
+        ("out", "out"),
+        ("out/result.json", "out"),
+        ("one.json", "one.json"),
+        ("link", "one.json"),
+    ],
 )
 def test_a_record_is_not_replaced_by_its_repetition(folder, source, output):
     run(*f"{SOLVE} -o out".split())

@@ -24,7 +24,9 @@ def model(tmp_path, request):
     return tmp_path, name, states
 
 
-@pytest.mark.parametrize("model", [LONG, LONG_WITH_BLANKS], indirect=True, ids=["word", "blanks"])
+@pytest.mark.parametrize(
+    "model", [LONG, LONG_WITH_BLANKS], indirect=True, ids=["word", "blanks"]
+)
 def test_long_names_are_shortened(model):
     folder, name, _ = model
     for words in (
@@ -56,6 +58,8 @@ def test_control_characters_are_escaped(model):
 
 
 def test_two_long_names_stay_apart():
-    (section,) = describe({"parents": {"left" + LONG: [], "right" + LONG: ["left" + LONG]}})
+    (section,) = describe(
+        {"parents": {"left" + LONG: [], "right" + LONG: ["left" + LONG]}}
+    )
     (table,) = section.tables
     assert table.rows[1][1] == table.rows[0][0] != table.rows[1][0]

@@ -130,7 +130,9 @@ def terminal(monkeypatch):
     screen = io.StringIO()
 
     def console(**options):
-        return Console(file=screen, force_terminal=True, width=160, height=20, markup=False)
+        return Console(
+            file=screen, force_terminal=True, width=160, height=20, markup=False
+        )
 
     monkeypatch.setattr("rich.console.Console", console)
     return screen
@@ -144,7 +146,14 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
         display(event(-2)._replace(nodes=17, bound=-1.0))
         display.warn("The best so far is not saved")
     shown = terminal.getvalue()
-    parts = ("solving", "score -2.0000", "bound -1.0000", "gap 1.0000", "17 nodes", "0:00:00")
+    parts = (
+        "solving",
+        "score -2.0000",
+        "bound -1.0000",
+        "gap 1.0000",
+        "17 nodes",
+        "0:00:00",
+    )
     assert all(part in shown for part in parts)
     assert "The best so far is not saved\n" in shown
 
@@ -182,10 +191,17 @@ def test_narration_is_silent_off_a_terminal_or_where_it_is_to_be_quiet(capsys, o
 
 def test_verbose_messages_name_each_improvement_once(capsys):
     with ProgressDisplay("solving", Output(verbose=True)) as display:
-        for one in (NOTHING, event(-3), event(-3, 1.0), event(-2)._replace(open_nodes=5)):
+        for one in (
+            NOTHING,
+            event(-3),
+            event(-3, 1.0),
+            event(-2)._replace(open_nodes=5),
+        ):
             display(one)
     lines = capsys.readouterr().err.splitlines()
-    assert " ".join(lines[0].split()) == "seconds nodes open incumbent bound gap solving"
+    assert (
+        " ".join(lines[0].split()) == "seconds nodes open incumbent bound gap solving"
+    )
     assert [line.split() for line in lines[1:]] == [
         ["0.0", "0", "-", "-", "5.0000", "-"],
         ["0.0", "0", "-", "-3.0000", "5.0000", "8.0000"],
@@ -211,12 +227,19 @@ def test_the_first_kernel_to_be_compiled_is_announced(capsys, quiet):
     counted = Compilations(announce=Output(quiet=quiet).note)
     for change in (counted.begin, counted.begin, counted.end, counted.end):
         change()
-    assert capsys.readouterr().err.count("Compiling the numerical kernels") == (not quiet)
+    assert capsys.readouterr().err.count("Compiling the numerical kernels") == (
+        not quiet
+    )
 
 
 def test_rows_of_the_table_begin_with_what_is_known(capsys):
     display = ProgressDisplay("search", Output(verbose=True))
-    for one in (NOTHING._replace(bound=inf), event(-3), NOTHING._replace(bound=inf), event(-2)):
+    for one in (
+        NOTHING._replace(bound=inf),
+        event(-3),
+        NOTHING._replace(bound=inf),
+        event(-2),
+    ):
         display(one)
     lines = capsys.readouterr().err.splitlines()
     assert ["seconds" in line for line in lines] == [True, False, False]

@@ -25,7 +25,16 @@ def digest(file):
 
 def test_made_by_says_what_the_contract_lists(tmp_path):
     file = tmp_path / "record.json"
-    words = ["solve", "asia-mnar-complete", "--seed", "3", "--max-parents", "2", "-o", file]
+    words = [
+        "solve",
+        "asia-mnar-complete",
+        "--seed",
+        "3",
+        "--max-parents",
+        "2",
+        "-o",
+        file,
+    ]
     printed = signed_json(*words)["made_by"]
     made_by = json.loads(file.read_text())["made_by"]
     assert made_by["version"] == __version__
@@ -52,7 +61,9 @@ def test_made_by_says_what_the_contract_lists(tmp_path):
 
 
 def test_models_and_further_tables_are_listed_with_their_hashes(tmp_path):
-    found = signed_json("evaluate", "asia", "asia-mnar", "--reference", "asia")["made_by"]
+    found = signed_json("evaluate", "asia", "asia-mnar", "--reference", "asia")[
+        "made_by"
+    ]
     first, table = sorted(found["inputs"], key=lambda one: "rows" in one)
     assert (first["name"], first["sha256"]) == ("asia.bif", digest(path("asia.bif")))
     assert (table["name"], table["rows"]) == ("asia-mnar.csv", 100)
@@ -60,17 +71,30 @@ def test_models_and_further_tables_are_listed_with_their_hashes(tmp_path):
 
 def test_several_files_are_one_table_with_the_hash_of_their_contents(tmp_path):
     for k in range(2):
-        run("simulate", "asia", "--rows", 50, "--seed", k, "-o", tmp_path / f"part-{k}.csv")
+        run(
+            "simulate",
+            "asia",
+            "--rows",
+            50,
+            "--seed",
+            k,
+            "-o",
+            tmp_path / f"part-{k}.csv",
+        )
     pattern = str(tmp_path / "part-*.csv")
     _, one, *beside = signed_json("evaluate", "asia", pattern)["made_by"]["inputs"]
-    contents = b"".join(part.read_bytes() for part in sorted(tmp_path.glob("part-*.csv")))
+    contents = b"".join(
+        part.read_bytes() for part in sorted(tmp_path.glob("part-*.csv"))
+    )
     assert one == {
         "name": "part-*.csv",
         "sha256": hashlib.sha256(contents).hexdigest(),
         "rows": 100,
         "columns": 8,
     }
-    assert {entry["name"] for entry in beside} <= {f"part-{k}.csv.states.json" for k in range(2)}
+    assert {entry["name"] for entry in beside} <= {
+        f"part-{k}.csv.states.json" for k in range(2)
+    }
 
 
 def test_what_cannot_be_hashed_has_no_hash(tmp_path):
@@ -105,7 +129,9 @@ def test_a_run_says_what_made_it_and_each_of_its_steps(tmp_path):
     assert (solved["step"], solved["seed"]) == ("solve", 4)
     assert solved["inputs"][0]["sha256"] == digest(tmp_path / "table.csv")
     assert (shown["step"], shown["inputs"][0]["name"]) == ("graph", "cancer.bif")
-    written = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())["made_by"]
+    written = json.loads((tmp_path / "out" / "solved" / "result.json").read_text())[
+        "made_by"
+    ]
     assert written["step"] == "solve"
     assert written["options"] == solved["options"]
 
@@ -114,7 +140,9 @@ def test_a_run_says_what_made_it_and_each_of_its_steps(tmp_path):
 def test_options_read_back_from_their_record_are_the_same(name):
     declared = options_of(name)
     needed = [
-        one.name for one in fields(declared) if (one.default, one.default_factory) == (MISSING,) * 2
+        one.name
+        for one in fields(declared)
+        if (one.default, one.default_factory) == (MISSING,) * 2
     ]
     options = from_table(dict.fromkeys(needed, "x"), declared)
     assert from_table(json.loads(json.dumps(as_table(options))), declared) == options

@@ -31,21 +31,41 @@ def test_all_questions_are_answered_in_one_record(model):
 
 
 def test_the_best_states_are_those_of_the_targets():
-    words = ("query", "asia", "-e", "dysp=yes", "-t", "bronc", "-t", "lung", "-t", "lung")
+    words = (
+        "query",
+        "asia",
+        "-e",
+        "dysp=yes",
+        "-t",
+        "bronc",
+        "-t",
+        "lung",
+        "-t",
+        "lung",
+    )
     explained = run_json(*words, "--best", 9)["explanations"]
-    table = joint(read_network("asia"))  # asia, tub, smoke, lung, bronc, either, xray, dysp
+    table = joint(
+        read_network("asia")
+    )  # asia, tub, smoke, lung, bronc, either, xray, dysp
     marginal = table[..., 0].sum(axis=(0, 1, 2, 5, 6))
     marginal /= marginal.sum()
     labels = ("yes", "no")
     expected = {
-        (labels[bronc], labels[lung]): marginal[lung, bronc] for bronc in (0, 1) for lung in (0, 1)
+        (labels[bronc], labels[lung]): marginal[lung, bronc]
+        for bronc in (0, 1)
+        for lung in (0, 1)
     }
     assert [list(each["states"]) for each in explained] == [["bronc", "lung"]] * 4
-    probabilities = {tuple(each["states"].values()): each["probability"] for each in explained}
+    probabilities = {
+        tuple(each["states"].values()): each["probability"] for each in explained
+    }
     assert probabilities == pytest.approx(expected)
     assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
     told = invoke(*words, "--best", 1).stderr
-    assert "most probable states of bronc, lung together, the other variables summed out" in told
+    assert (
+        "most probable states of bronc, lung together, the other variables summed out"
+        in told
+    )
 
 
 def test_the_joint_posterior_and_its_maximum():
@@ -87,7 +107,10 @@ def test_a_number_stands_for_the_bin_that_holds_it(binned):
     values = (-99, edge, edge + 1e-3, 99)
     for value, state in zip(values, (bins[0], bins[0], bins[1], bins[2]), strict=True):
         asked = run_json("query", model, "-e", f"a={value}", "-t", "b")["posterior"]
-        assert asked == run_json("query", model, "-e", f"a={state}", "-t", "b")["posterior"]
+        assert (
+            asked
+            == run_json("query", model, "-e", f"a={state}", "-t", "b")["posterior"]
+        )
         found = query(read_bif(model), {"a": value}, ["b"])
         assert found.posterior["b"] == pytest.approx(asked["b"])
     assert "no state 'high'" in fails("query", model, "-e", "a=high")
@@ -97,6 +120,7 @@ def test_a_table_of_numbers_is_read_by_a_model_of_bins(binned):
     folder, data = binned
     write_dataset(data, folder / "cut.csv")
     raw, own = (
-        run_json("evaluate", folder / "model.bif", folder / f) for f in ("raw.csv", "cut.csv")
+        run_json("evaluate", folder / "model.bif", folder / f)
+        for f in ("raw.csv", "cut.csv")
     )
     assert raw["log_likelihood_per_row"] == own["log_likelihood_per_row"]

@@ -19,7 +19,10 @@ REFUSED = [
     (f"{QUERY} -e smoek=yes", "did you mean 'smoke'"),
     (f"{QUERY} -e smoke", "expected NAME=VALUE"),
     (f"{QUERY} -e smoke=yes -e smoke=no", "give it once"),
-    ("graph asia -o x.bif", "--output x.bif: expected a file name ending in .json, .svg"),
+    (
+        "graph asia -o x.bif",
+        "--output x.bif: expected a file name ending in .json, .svg",
+    ),
     ("graph asia --variable lunk", "no variable 'lunk'; did you mean 'lung'?"),
     ("graph asia --independent 'lung|smoke'", "expected 'A, B | C, D'"),
     ("graph asia --reference cancer", "cancer: 'Pollution' is no variable"),
@@ -35,14 +38,23 @@ REFUSED = [
     ("simulate asia", "expected the file to write"),
     ("simulate asia --hide mcr:2 -o x.csv", "mcar"),
     ("simulate asia --missingness 'lung <- lun' -o x.csv", "did you mean 'lung'?"),
-    ("simulate asia --hide mcar:1 --missingness 'lung <-' -o x.csv", "exclude each other"),
+    (
+        "simulate asia --hide mcar:1 --missingness 'lung <-' -o x.csv",
+        "exclude each other",
+    ),
     ("convert asia", "expected the file to write"),
     ("convert asia -o x.jkl", "expected a file name ending in .bif"),
     ("convert model.bif -o x.nb.json", "expected a file for a network"),
-    ("convert full.csv -o x.jkl --candidate-parents 2 --ess auto", "leave out --ess auto"),
+    (
+        "convert full.csv -o x.jkl --candidate-parents 2 --ess auto",
+        "leave out --ess auto",
+    ),
     ("evaluate cancer", "expected DATA.csv"),
     ("evaluate cancer --reference cancer --class Cancer", "expected DATA.csv"),
-    ("evaluate cancer asia-mnar", "column 'Pollution': there is no such column, which the model"),
+    (
+        "evaluate cancer asia-mnar",
+        "column 'Pollution': there is no such column, which the model",
+    ),
     (
         "evaluate cancer --reference asia",
         "expected two models of the same variables, but only one has 'Cancer'",
@@ -52,19 +64,40 @@ REFUSED = [
     ("evaluate cancer strange.csv", "'x'"),
     ("evaluate cancer weightless.csv --weights w", "no rows of positive weight"),
     ("fit cancer part.csv --missingness 'Canser <-'", "'Canser' is no variable"),
-    ("fit cancer part.csv --missingness 'Cancer <-'", "says that this variable has none"),
+    (
+        "fit cancer part.csv --missingness 'Cancer <-'",
+        "says that this variable has none",
+    ),
     ("missingness part.csv -o a.csv", "ending in .json, .missingness"),
     ("impute part.csv --method knn --train full.csv", "from that table alone"),
-    ("impute part.csv --method multiple -o x.csv", "expected a file name ending in .json"),
+    (
+        "impute part.csv --method multiple -o x.csv",
+        "expected a file name ending in .json",
+    ),
     ("compare", "either a table or --network"),
     ("compare part.csv --methods exact,structural", "did you mean 'structural-em'"),
     ("compare full.csv --methods mode", "so every method would complete it alike"),
     ("compare full.csv", "no cell is missing"),
-    ("solve full.csv --require Smoke->Cancer", "no variable 'Smoke'; did you mean 'Smoker'?"),
-    ("fit cancer part.csv --separators Smoker", "--separators is for --method id-mar or if-mar"),
-    ("fit cancer part.csv --method d-mar --iterations 3", "--iterations is for --method em"),
-    ("fit cancer full.csv --method aca --tolerance 1", "--tolerance is for --method em"),
-    ("fit cancer part.csv --method d-mar --missingness 'a <-'", "--missingness is for --method em"),
+    (
+        "solve full.csv --require Smoke->Cancer",
+        "no variable 'Smoke'; did you mean 'Smoker'?",
+    ),
+    (
+        "fit cancer part.csv --separators Smoker",
+        "--separators is for --method id-mar or if-mar",
+    ),
+    (
+        "fit cancer part.csv --method d-mar --iterations 3",
+        "--iterations is for --method em",
+    ),
+    (
+        "fit cancer full.csv --method aca --tolerance 1",
+        "--tolerance is for --method em",
+    ),
+    (
+        "fit cancer part.csv --method d-mar --missingness 'a <-'",
+        "--missingness is for --method em",
+    ),
     ("fit cancer part.csv --missingness 'Xray <-'", "has none; add the statement"),
     ("fit cancer part.csv --method id-mar --separators Smoke", "did you mean 'Smoker'"),
     ("fit model.pdg.json part.csv --method complete", "are for a network"),
@@ -73,7 +106,10 @@ REFUSED = [
     ("fit model.nb.json part.csv -o fitted.bif", ".nb.json"),
     ("fit graph.json asia-mnar", "no variable 'Pollution'"),
     *(
-        (f"fit cancer weightless.csv --weights w --method {method}", "no rows of positive weight")
+        (
+            f"fit cancer weightless.csv --weights w --method {method}",
+            "no rows of positive weight",
+        )
         for method in ("complete", "d-mcar", "f-mar", "em")
     ),
     ("instances none", "expected one of"),
@@ -103,20 +139,41 @@ REFUSED = [
     ("solve full.csv --best 2 --certificate c.json", "exclude each other"),
     ("solve full.csv --best 2 --solver ordering", "proves nothing"),
     ("solve full.csv --require Smokr->Cancer --ess auto", "did you mean 'Smoker'?"),
-    ("solve full.csv --solver ges --checkpoint state", "--checkpoint cannot be honoured"),
-    ("solve full.csv --solver ges --constraints rules.toml", "--constraints cannot be honoured"),
+    (
+        "solve full.csv --solver ges --checkpoint state",
+        "--checkpoint cannot be honoured",
+    ),
+    (
+        "solve full.csv --solver ges --constraints rules.toml",
+        "--constraints cannot be honoured",
+    ),
     ("solve full.csv --solver ges --best 2", "--best cannot be honoured"),
-    ("solve full.csv --solver kes --require Smoker->Cancer", "--require cannot be honoured"),
-    ("solve full.csv --solver ges --certificate c.json", "--certificate cannot be honoured"),
+    (
+        "solve full.csv --solver kes --require Smoker->Cancer",
+        "--require cannot be honoured",
+    ),
+    (
+        "solve full.csv --solver ges --certificate c.json",
+        "--certificate cannot be honoured",
+    ),
     ("solve full.csv --ess auto --criterion bic", "--criterion bdeu"),
     ("solve full.csv --ess several", "auto"),
     *(
         (f"solve scores.jkl --{option}", "is for a table, but scores were given")
-        for option in ("max-parents=1", "ess=auto", "criterion=bic", "bootstrap=2", "counts=f-mar")
+        for option in (
+            "max-parents=1",
+            "ess=auto",
+            "criterion=bic",
+            "bootstrap=2",
+            "counts=f-mar",
+        )
     ),
     ("solve scores.jkl --certificate folder.json", "found a folder"),
     ("solve scores.jkl --certificate none/proof.json", "make it first"),
-    ("compile asia -o folder.json", "expected a file, found a folder; name a file in it"),
+    (
+        "compile asia -o folder.json",
+        "expected a file, found a folder; name a file in it",
+    ),
     ("simulate asia --rows 99999999999 -o x.csv", "not enough memory"),
     (f"solve {ROOT}", "expected files, a folder of .parquet files"),
 ]
@@ -148,7 +205,9 @@ def inputs(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize(("words", "keyword"), REFUSED, ids=[words for words, _ in REFUSED])
+@pytest.mark.parametrize(
+    ("words", "keyword"), REFUSED, ids=[words for words, _ in REFUSED]
+)
 def test_a_mistake_is_reported_in_one_line(words, keyword, inputs, monkeypatch):
     monkeypatch.chdir(inputs)
     before = set(inputs.iterdir())
@@ -167,19 +226,43 @@ def test_a_mistake_is_reported_in_one_line(words, keyword, inputs, monkeypatch):
         ("compile asia --no-header", "--no-header is for --data"),
         ("evaluate asia --reference asia --missing x", "--missing is for DATA.csv"),
         ("evaluate asia --reference asia --cluster local", "--cluster is for DATA.csv"),
-        ("compare asia-mnar --methods mode --repeat 3", "--repeat is for --hide or --network"),
+        (
+            "compare asia-mnar --methods mode --repeat 3",
+            "--repeat is for --hide or --network",
+        ),
         (
             "compare asia-mnar --learners bic --max-parents 1",
             "--max-parents has no effect beside --l",
         ),
-        ("compare asia-mnar --learners bic --missingness learned", "--missingness has no effect"),
-        ("compare --network asia --methods mode --drop lung", "--drop has no effect beside --netw"),
-        ("impute asia-mnar --network asia --ess 3", "--ess has no effect beside --network"),
-        ("impute asia-mnar --method mode --forbid asia->tub", "effect beside --method mode"),
-        ("impute asia-mnar --method posterior --networks 3", "--method stacked or averaged"),
-        ("augment asia-mnar --method mode --t 2", "--t has no effect beside --method mode"),
+        (
+            "compare asia-mnar --learners bic --missingness learned",
+            "--missingness has no effect",
+        ),
+        (
+            "compare --network asia --methods mode --drop lung",
+            "--drop has no effect beside --netw",
+        ),
+        (
+            "impute asia-mnar --network asia --ess 3",
+            "--ess has no effect beside --network",
+        ),
+        (
+            "impute asia-mnar --method mode --forbid asia->tub",
+            "effect beside --method mode",
+        ),
+        (
+            "impute asia-mnar --method posterior --networks 3",
+            "--method stacked or averaged",
+        ),
+        (
+            "augment asia-mnar --method mode --t 2",
+            "--t has no effect beside --method mode",
+        ),
         ("convert asia --ess 3 -o x.net", "--ess has no effect on a model, found asia"),
-        ("convert x.jkl --drop a -o y.jkl", "--drop has no effect on local scores, found x.jkl"),
+        (
+            "convert x.jkl --drop a -o y.jkl",
+            "--drop has no effect on local scores, found x.jkl",
+        ),
     ],
 )
 def test_an_option_without_effect_beside_another_one_is_refused(words, reason):

@@ -103,7 +103,18 @@ def test_a_file_that_is_no_record_is_refused(folder, text):
     "words",
     [
         ("solve", "asia-mnar-complete", "--solver", "kes", "--seed", 5, "-o", "{}"),
-        ("impute", "cancer-mcar", "--method", "multiple", "--draws", 2, "--seed", 1, "-o", "{}"),
+        (
+            "impute",
+            "cancer-mcar",
+            "--method",
+            "multiple",
+            "--draws",
+            2,
+            "--seed",
+            1,
+            "-o",
+            "{}",
+        ),
         ("compile", "asia", "-o", "{}/graph.pdg.json"),
     ],
     ids=lambda words: words[0],
@@ -113,7 +124,13 @@ def test_the_same_seed_writes_the_same_bytes(folder, words):
     for name in ("one", "two"):
         (folder / name).mkdir()
         run(*words[:-1], words[-1].format(name))
-        files = [file for file in sorted((folder / name).iterdir()) if file.name != "result.json"]
-        found.append({file.name: file.read_bytes() for file in files if file.stem != "trace"})
+        files = [
+            file
+            for file in sorted((folder / name).iterdir())
+            if file.name != "result.json"
+        ]
+        found.append(
+            {file.name: file.read_bytes() for file in files if file.stem != "trace"}
+        )
     assert found[0]
     assert found[0] == found[1]

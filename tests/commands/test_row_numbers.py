@@ -37,7 +37,9 @@ def test_a_table_knows_the_lines_of_its_rows(table):
     for line, codes in zip(sample.lines, sample.codes, strict=True):
         assert (data.codes[LINES.index(line)] == codes).all()
     assert data == Dataset(data.codes, data.names, data.states)
-    assert Dataset(data.codes[:2], data.names, data.states, lines=data.lines).lines is None
+    assert (
+        Dataset(data.codes[:2], data.names, data.states, lines=data.lines).lines is None
+    )
 
 
 def test_a_row_without_a_line_has_its_index():
@@ -78,5 +80,7 @@ def test_faults_of_a_table_are_named_by_row_and_line(table, tmp_path):
     assert "row 2 (line 5)" in fails("learn-pdg", table, "--method", "direct")
     other = tmp_path / "other.csv"
     other.write_text("a,b,c\nx,y,z\nx,v,w\nu,y,z\nu,y,w\nu,y,z\n")
-    said = invoke("compare", table, "--methods", "mode", "--truth", other, status=(2, 5)).output
+    said = invoke(
+        "compare", table, "--methods", "mode", "--truth", other, status=(2, 5)
+    ).output
     assert "row 3 (line 6), column 'b'" in said

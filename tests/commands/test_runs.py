@@ -59,21 +59,42 @@ def test_only_the_data_file_is_needed():
         ("[[query]]\nevidence.A = 1", "key 'query.evidence.A': expected"),
         ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
         ("impute = 3", "key 'impute': expected a table, found 3"),
-        ("impute.methods = 'mpe'", "unknown key 'impute.methods'; did you mean 'method'"),
+        (
+            "impute.methods = 'mpe'",
+            "unknown key 'impute.methods'; did you mean 'method'",
+        ),
         ("impute.method = 'mp'", "key 'impute.method': expected one of 'stacked'"),
         ("impute.draws = 0", "draws: expected at least 1, found 0"),
-        ("impute.output = 3", "key 'impute.output': expected a text, found the value 3"),
-        ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),
+        (
+            "impute.output = 3",
+            "key 'impute.output': expected a text, found the value 3",
+        ),
+        (
+            "[[impute]]\n[[impute]]",
+            "impute: 'imputed' is written before; name another file",
+        ),
         ("impute.output = 'result.json'", "'result.json' is written before"),
         ("[convert]", "key 'convert.source' is missing"),
         ("solve.classes = true", "--classes is for --best"),
-        ("sweep.score.ess = []", r"key 'sweep.score.ess': expected a list of values, found \[\]"),
+        (
+            "sweep.score.ess = []",
+            r"key 'sweep.score.ess': expected a list of values, found \[\]",
+        ),
         ("sweep.score = 3", "key 'sweep.score': expected a list of values, found 3"),
-        ("sweep.score.ess = [1, 'many']", "'score.ess': expected a number, found the text 'many'"),
+        (
+            "sweep.score.ess = [1, 'many']",
+            "'score.ess': expected a number, found the text 'many'",
+        ),
         ("sweep.score.ness = [1]", "unknown key 'score.ness'"),
         ("sweep.scor.ess = [1]", "unknown key 'scor'; did you mean 'score'"),
-        ("title = 'x'\nsweep.title.x = [1]", "'sweep.title.x': expected the key of a section or a"),
-        (f"sweep.search = {{seed = {[*range(101)]}, t = {[*range(1, 101)]}}}", "10,100 runs"),
+        (
+            "title = 'x'\nsweep.title.x = [1]",
+            "'sweep.title.x': expected the key of a section or a",
+        ),
+        (
+            f"sweep.search = {{seed = {[*range(101)]}, t = {[*range(1, 101)]}}}",
+            "10,100 runs",
+        ),
     ],
 )
 def test_what_is_refused(tmp_path, text, message):
@@ -89,14 +110,34 @@ def test_what_is_refused(tmp_path, text, message):
         ("title = 'x'\n[data\n", FormatError, "not a TOML file: .*line 2, column 6"),
         ("b = " + "[" * 50_000, FormatError, "nested too deep"),
         ("a = " + "{a = " * 50_000, FormatError, "nested too deep"),
-        (".".join("a" * 50_000) + " = 1", FormatError, "line 1, column 1: .* at most 50 parts"),
-        ("[" + " . ".join(["'a'"] * 50_000) + "]", FormatError, "column 2: .* at most 50 parts"),
+        (
+            ".".join("a" * 50_000) + " = 1",
+            FormatError,
+            "line 1, column 1: .* at most 50 parts",
+        ),
+        (
+            "[" + " . ".join(["'a'"] * 50_000) + "]",
+            FormatError,
+            "column 2: .* at most 50 parts",
+        ),
         ("a" * 500_000 + " " * 500_000, FormatError, "not a TOML file"),
         ("a = 1\n" * 200_000, FormatError, "at most 1048576 letters, found 1200000"),
         ("[search]\nseed = " + "1" * 5_000, FormatError, "thousands of digits"),
-        ("data.file='a'\nscore.max_parents=" + "1" * 400, OptionError, r"max_parents': .*2\*\*63"),
-        ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
-        ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
+        (
+            "data.file='a'\nscore.max_parents=" + "1" * 400,
+            OptionError,
+            r"max_parents': .*2\*\*63",
+        ),
+        (
+            "data.file='a'\nsearch.time_limit=" + "1" * 400,
+            OptionError,
+            r"time_limit': .*2\*\*63",
+        ),
+        (
+            "data.file='a'\nscore.ess = 0x" + "f" * 5_000,
+            OptionError,
+            r"score.ess': .*2\*\*63",
+        ),
     ],
     ids=range(11),
 )
@@ -119,7 +160,9 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
 VALUES = TEXT | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False)
 TABLES = st.recursive(
     st.dictionaries(TEXT, VALUES | st.lists(TEXT, max_size=3), max_size=3),
-    lambda inner: st.dictionaries(TEXT, inner | st.lists(inner, min_size=1, max_size=2)),
+    lambda inner: st.dictionaries(
+        TEXT, inner | st.lists(inner, min_size=1, max_size=2)
+    ),
     max_leaves=6,
 )
 

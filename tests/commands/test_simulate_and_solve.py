@@ -15,9 +15,13 @@ TABLES = (
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
-def test_a_drawn_table_is_learned_compiled_queried_and_evaluated(suffix, tmp_path, monkeypatch):
+def test_a_drawn_table_is_learned_compiled_queried_and_evaluated(
+    suffix, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    network = BayesianNetwork(("damage", "cost", "part"), STATES, ((), (0,), ()), TABLES)
+    network = BayesianNetwork(
+        ("damage", "cost", "part"), STATES, ((), (0,), ()), TABLES
+    )
     write_model(network, "car.bif")
     drawn, full = f"drawn{suffix}", f"full{suffix}"
     words = ("simulate", "car.bif", "--rows", 60, "--hide", "mcar:0.1")
@@ -27,15 +31,21 @@ def test_a_drawn_table_is_learned_compiled_queried_and_evaluated(suffix, tmp_pat
     assert run_json("solve", full, "--json")["status"] == "optimal"
     run("solve", drawn, "-o", "learned.bif")
     run("compile", "learned.bif", "-o", "learned.pdg.json")
-    assert set(run_json("query", "learned.pdg.json", "--json")["posterior"]["cost"]) == {*STATES[1]}
+    assert set(
+        run_json("query", "learned.pdg.json", "--json")["posterior"]["cost"]
+    ) == {*STATES[1]}
     assert run_json("evaluate", "learned.pdg.json", full, "--json")["rows"] == 60
     run("impute", drawn, "--method", "mode", "-o", f"completed{suffix}")
     assert read_dataset(f"completed{suffix}").states == STATES
 
 
-def test_a_run_file_reads_the_states_and_its_record_names_their_file(tmp_path, monkeypatch):
+def test_a_run_file_reads_the_states_and_its_record_names_their_file(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    network = BayesianNetwork(("damage", "cost", "part"), STATES, ((), (0,), ()), TABLES)
+    network = BayesianNetwork(
+        ("damage", "cost", "part"), STATES, ((), (0,), ()), TABLES
+    )
     write_model(network, "car.bif")
     run("simulate", "car.bif", "-o", "drawn.csv")
     (tmp_path / "car.toml").write_text('[data]\nfile = "drawn.csv"\n')

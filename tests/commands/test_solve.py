@@ -33,7 +33,10 @@ from tests.command_line import PATIENCE, fails, invoke, run, run_json, started, 
 TABLE, ASIA = "cancer-mcar-complete", "asia-mnar-complete"
 NAMES = ["a", "b", "x-ray", "a->b", "p,q", "u|v"]
 FORMS = {
-    "required_adjacent": (("a-b", "x-ray - a"), [RequiredAdjacency(0, 1), RequiredAdjacency(2, 0)]),
+    "required_adjacent": (
+        ("a-b", "x-ray - a"),
+        [RequiredAdjacency(0, 1), RequiredAdjacency(2, 0)],
+    ),
     "forbidden_adjacent": (("b - p,q",), [ForbiddenAdjacency(1, 4)]),
     "required_ancestors": (("a->b -> b",), [RequiredAncestor(3, 1)]),
     "forbidden_ancestors": (("a->x-ray",), [ForbiddenAncestor(0, 2)]),
@@ -54,7 +57,9 @@ def constraints(folder, **keys):
     """Return a file of constraints."""
     path = folder / "constraints.toml"
     lines = (f"{key} = {json.dumps(value)}" for key, value in keys.items())
-    path.write_text("\n".join(lines).replace("{", "{ ").replace('":', '" ='), encoding="utf-8")
+    path.write_text(
+        "\n".join(lines).replace("{", "{ ").replace('":', '" ='), encoding="utf-8"
+    )
     return path
 
 
@@ -70,7 +75,10 @@ def test_constraints_are_read_by_name(key):
         ({"required_adjacent": ("a,b",)}, "expected 'A - B'"),
         ({"required_adjacent": ("a-c",)}, "no variable 'c'"),
         ({"required_ancestors": ("a->a",)}, "two different variables"),
-        ({"tiers": ("a", "xray")}, "tier 'xray': no variable 'xray'; did you mean 'x-ray'"),
+        (
+            {"tiers": ("a", "xray")},
+            "tier 'xray': no variable 'xray'; did you mean 'x-ray'",
+        ),
         ({"tiers": ("a", "b,a")}, "'a' stands in them twice"),
         ({"max_parents_of": {"c": 1}}, "max_parents_of: no variable 'c'"),
         ({"max_parents_of": {"a": -1}}, "max_parents_of.a: expected at least 0"),
@@ -115,14 +123,23 @@ def test_a_conflict_is_explained(tables, tmp_path):
 
 def test_completing_honours_tiers(tables):
     answer = run_json(
-        "augment", tables / "holes.csv", "--tiers", "Xray,Dyspnoea;Cancer;Smoker,Pollution"
+        "augment",
+        tables / "holes.csv",
+        "--tiers",
+        "Xray,Dyspnoea;Cancer;Smoker,Pollution",
     )
-    assert not answer["parents"]["Xray"] or set(answer["parents"]["Xray"]) == {"Dyspnoea"}
+    assert not answer["parents"]["Xray"] or set(answer["parents"]["Xray"]) == {
+        "Dyspnoea"
+    }
 
 
 def test_rewritten_scores_honour_constraints(tables, tmp_path):
     """A score file and an integer program hold no more candidates than the constraints allow."""
-    scores, kept, program = tables / "scores.jkl", tmp_path / "kept.jkl", tmp_path / "program.lp"
+    scores, kept, program = (
+        tables / "scores.jkl",
+        tmp_path / "kept.jkl",
+        tmp_path / "program.lp",
+    )
     held = "--constraints", constraints(tmp_path, forbidden_adjacent=["Cancer-Xray"])
     for file in (kept, program):
         run("convert", scores, *held, "-o", file)
@@ -145,7 +162,9 @@ def test_the_best_networks_and_their_arcs(tables, tmp_path):
     assert scores[0] == pytest.approx(answer["score"])
     stored = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     assert stored["networks"] == answer["networks"]
-    listed = {(p, v) for n in answer["networks"] for v, ps in n["parents"].items() for p in ps}
+    listed = {
+        (p, v) for n in answer["networks"] for v, ps in n["parents"].items() for p in ps
+    }
     assert {(arc["parent"], arc["child"]) for arc in answer["support"]} == listed
 
 
@@ -156,12 +175,18 @@ def test_the_second_class_is_the_best_network_of_another_class(table):
     names = list(record["parents"])
 
     def class_of(parents):
-        return el.graphs.cpdag([tuple(names.index(p) for p in parents[name]) for name in names])
+        return el.graphs.cpdag(
+            [tuple(names.index(p) for p in parents[name]) for name in names]
+        )
 
     first, second = record["networks"]
-    expected = next(n for n in networks if class_of(n["parents"]) != class_of(first["parents"]))
+    expected = next(
+        n for n in networks if class_of(n["parents"]) != class_of(first["parents"])
+    )
     assert second["score"] == pytest.approx(expected["score"])
-    assert second["log_bayes_factor"] == pytest.approx(second["score"] - record["score"])
+    assert second["log_bayes_factor"] == pytest.approx(
+        second["score"] - record["score"]
+    )
     ties = [n for n in networks if class_of(n["parents"]) == class_of(first["parents"])]
     assert len(ties) == first["size"]
 
@@ -179,25 +204,43 @@ def test_bayes_factors_say_what_they_are(tables):
 
 
 def test_support_counts_and_weighs_arcs():
-    networks = ((((), (0,), (0, 1)), -1.0), (((1,), (), (0, 1)), -1.0), (((), (0,), (0,)), -1.5))
+    networks = (
+        (((), (0,), (0, 1)), -1.0),
+        (((1,), (), (0, 1)), -1.0),
+        (((), (0,), (0,)), -1.5),
+    )
     weights = np.exp([-1.0, -1.0, -1.5])
     weights /= weights.sum()
-    rows = {(row["parent"], row["child"]): row for row in support_records("abc", networks)}
+    rows = {
+        (row["parent"], row["child"]): row for row in support_records("abc", networks)
+    }
     assert set(rows) == {("a", "b"), ("b", "a"), ("a", "c"), ("b", "c")}
     assert list(rows["a", "c"].values())[2:] == pytest.approx([1, 1, 1, 1])
     assert rows["a", "b"]["support"] == pytest.approx(2 / 3)
     assert rows["a", "b"]["weight"] == pytest.approx(weights[0] + weights[2])
-    assert rows["a", "b"]["adjacency_weight"] == rows["b", "a"]["adjacency_weight"] == 1.0
+    assert (
+        rows["a", "b"]["adjacency_weight"] == rows["b", "a"]["adjacency_weight"] == 1.0
+    )
 
 
 def test_the_bootstrap_is_that_of_the_python_function():
-    table, bic = read_dataset(locate(TABLE, ".csv")), ("--criterion", "bic", "--max-parents", 1)
+    table, bic = (
+        read_dataset(locate(TABLE, ".csv")),
+        ("--criterion", "bic", "--max-parents", 1),
+    )
     learner = partial(learn_exact, score="bic", max_parents=1)
     for words, how in (((), {}), (bic, {"learner": learner})):
-        record = run_json("solve", TABLE, "--bootstrap", 5, *words, "--seed", 1)["bootstrap"]
+        record = run_json("solve", TABLE, "--bootstrap", 5, *words, "--seed", 1)[
+            "bootstrap"
+        ]
         found = el.bootstrap(table, 5, seed=1, **how)
-        assert record == found.to_dict() | {"status": "done", "arcs": found.to_records()}
-    held = run_json("solve", TABLE, "--bootstrap", 5, "--forbid", "Cancer -> Xray")["bootstrap"]
+        assert record == found.to_dict() | {
+            "status": "done",
+            "arcs": found.to_records(),
+        }
+    held = run_json("solve", TABLE, "--bootstrap", 5, "--forbid", "Cancer -> Xray")[
+        "bootstrap"
+    ]
     strengths = {(row["parent"], row["child"]): row["strength"] for row in held["arcs"]}
     assert strengths.get(("Cancer", "Xray"), 0.0) == 0.0
 
@@ -217,14 +260,19 @@ def test_ctrl_c_keeps_the_samples_that_are_done_and_a_later_call_goes_on(tmp_pat
     assert 1 <= record["bootstrap"]["replicates"] < 5000
     stored = json.loads((tmp_path / "result.json").read_text())
     assert stored["bootstrap"] == record["bootstrap"]
-    before = {k: v for k, v in json.loads(kept.read_text()).items() if not v.get("unfinished")}
+    before = {
+        k: v for k, v in json.loads(kept.read_text()).items() if not v.get("unfinished")
+    }
     run(*words, 2)
     done = json.loads(kept.read_text())
     assert all(done[k] == before[k] for k in done.keys() & before.keys())
 
 
 def test_a_bootstrap_with_missing_cells_and_without_time():
-    assert run_json("solve", "cancer-mcar", "--bootstrap", 3)["bootstrap"]["replicates"] == 3
+    assert (
+        run_json("solve", "cancer-mcar", "--bootstrap", 3)["bootstrap"]["replicates"]
+        == 3
+    )
     none = run_json("solve", TABLE, "--bootstrap", 3, "--time-limit", 0, status=3)
     assert none["bootstrap"]["replicates"] < 3 or none["bootstrap"]["unfinished"]
 
@@ -234,19 +282,29 @@ def test_searches_over_classes_are_those_of_the_library(tmp_path):
     record = run_json("solve", TABLE, *words, "-o", tmp_path / "x")
     data = read_dataset(locate(TABLE, ".csv"))
     ours = el.equivalence_search(data, el.BIC())
-    assert (record["status"], record["score"], record["gap"]) == ("heuristic", ours.score, None)
+    assert (record["status"], record["score"], record["gap"]) == (
+        "heuristic",
+        ours.score,
+        None,
+    )
     assert len(record["classes"]) == 1
-    assert el.read_network(tmp_path / "x" / "network.bif").n_variables == data.n_variables
+    assert (
+        el.read_network(tmp_path / "x" / "network.bif").n_variables == data.n_variables
+    )
     record = run_json("solve", TABLE, "--solver", "kes", "--seed", 3)
     assert sum(each["starts"] for each in record["classes"]) == len(record["scores"])
     assert record["score"] == max(record["scores"]) == record["classes"][0]["score"]
-    assert "'exactlearn solve' without it" in fails("solve", "cancer-mcar", "--solver", "ges")
+    assert "'exactlearn solve' without it" in fails(
+        "solve", "cancer-mcar", "--solver", "ges"
+    )
     assert "'kes' is not one of" in fails("augment", "cancer-mcar", "--solver", "kes")
     assert "leave it out" in fails("solve", TABLE, "--solver", "ges", "--bootstrap", 3)
 
 
 def test_the_best_solutions_begin_with_the_answer(tables, tmp_path):
-    record = run_json("augment", tables / "holes.csv", "--best", 4, "-o", tmp_path / "out")
+    record = run_json(
+        "augment", tables / "holes.csv", "--best", 4, "-o", tmp_path / "out"
+    )
     assert record["best_status"] == "optimal"
     scores = [solution["score"] for solution in record["best"]]
     assert len(scores) == 4
@@ -271,7 +329,15 @@ def test_the_k_and_the_starts_of_kes():
     """THESIS 4.3: k = 1 is greedy search in one phase, whatever the start."""
     words = ("solve", "cancer-mcar-complete", "--solver", "kes", "--greediness")
     assert len(run_json(*words, 1, "--restarts", 3)["scores"]) == 3
-    greedy = el.equivalence_search(el.read_dataset("cancer-mcar-complete"), "bdeu", phases=1)
+    greedy = el.equivalence_search(
+        el.read_dataset("cancer-mcar-complete"), "bdeu", phases=1
+    )
     assert set(run_json(*words, 1, "--restarts", 3)["scores"]) == {greedy.score}
-    fails("--greediness is for --solver kes", "solve", "cancer-mcar-complete", "--greediness", 1)
+    fails(
+        "--greediness is for --solver kes",
+        "solve",
+        "cancer-mcar-complete",
+        "--greediness",
+        1,
+    )
     fails("greediness: expected 0 to 1, found 2", *words, 2)

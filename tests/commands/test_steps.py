@@ -98,7 +98,9 @@ def test_the_pipeline_is_steps(is_complete, tmp_path):
         *(("held_out.network", "evaluate"), ("held_out.decision_graph", "evaluate")),
     ]
     assert (plan[0].options.smoothing, plan[1].options.smoothing) == (0.5, 0.5)
-    assert [step.options.smoothing for step in plan if step.part == "refinement"] == [None]
+    assert [step.options.smoothing for step in plan if step.part == "refinement"] == [
+        None
+    ]
 
 
 def test_a_table_is_compared_with_its_truth(tmp_path):
@@ -110,7 +112,10 @@ def test_a_table_is_compared_with_its_truth(tmp_path):
         network = "asia"
         """
     first, second, third = (step.options for step in steps(text, tmp_path))
-    assert (first.source, first.truth) == (str(tmp_path / "a.csv"), str(tmp_path / "t.csv"))
+    assert (first.source, first.truth) == (
+        str(tmp_path / "a.csv"),
+        str(tmp_path / "t.csv"),
+    )
     assert (second.source, second.truth) == (str(tmp_path / "b.csv"), None)
     assert (third.source, third.truth, third.network) == (None, None, "asia")
 
@@ -184,7 +189,10 @@ def test_each_step_s_record_is_that_of_its_command(folder):
     by_command = {step["command"]: step for step in record["steps"]}
     assert list(record) == ["steps", "made_by"]
     assert by_command["impute"]["completion"]
-    assert {row["method"] for row in by_command["compare"]["rows"]} == {"mode", "t-local"}
+    assert {row["method"] for row in by_command["compare"]["rows"]} == {
+        "mode",
+        "t-local",
+    }
     assert all(row["accuracy"] > 0 for row in by_command["compare"]["rows"])
     assert by_command["solve"]["status"] == "optimal"
     assert by_command["verify"]["valid"]
@@ -213,7 +221,13 @@ def test_the_stored_run_repeats_it_elsewhere(folder, tmp_path):
     again = run_json("run", moved / "run.toml", "-o", tmp_path / "again", "-q")
     before = json.loads((folder / "result.json").read_text())
     for one, other in zip(before["steps"], again["steps"], strict=True):
-        machine = {"seconds": 0, "rows": 0, "certificate": "", "file": "", "made_by": ""}
+        machine = {
+            "seconds": 0,
+            "rows": 0,
+            "certificate": "",
+            "file": "",
+            "made_by": "",
+        }
         assert {**one, **machine} == {**other, **machine}
     assert list(stored(folder)) == list(stored(tmp_path / "again"))
 
@@ -259,7 +273,9 @@ def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
     )
     record = run_json("run", tmp_path / "x.toml", "-o", tmp_path / "out", "-q")
     assert record["steps"][0].pop("made_by")["step"] == "greet"
-    assert record["steps"] == [{"command": "greet", "output": None, "text": "Hello Bob. "}]
+    assert record["steps"] == [
+        {"command": "greet", "output": None, "text": "Hello Bob. "}
+    ]
 
 
 def test_an_interrupted_step_is_the_last_one(monkeypatch, tmp_path):

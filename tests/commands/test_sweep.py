@@ -61,8 +61,13 @@ def test_any_key_of_a_section_or_step_is_varied(folder):
     runs = read_runs(written(folder, text))
     assert len(runs) == 8
     assert all(one["data"]["drop"] == ["asia"] for _, one in runs)
-    assert [one["search"]["forbidden"] for _, one in runs[:4]] == [["tub->asia"]] * 2 + [[]] * 2
-    assert [[step["best"] for step in one["solve"]] for _, one in runs[:2]] == [[2, 2], [3, 3]]
+    assert [one["search"]["forbidden"] for _, one in runs[:4]] == [
+        ["tub->asia"]
+    ] * 2 + [[]] * 2
+    assert [[step["best"] for step in one["solve"]] for _, one in runs[:2]] == [
+        [2, 2],
+        [3, 3],
+    ]
     varied = {"data.discretise.age": "width:3", "search.forbidden": [], "solve.best": 3}
     assert runs[-1][0] == varied
 
@@ -83,7 +88,9 @@ def test_each_run_is_that_of_its_own_file(swept):
         assert record["made_by"]["command"][1] == "run"
     with (folder / "out" / "sweep.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["score"]) for row in rows] == [row["score"] for row in found["runs"]]
+    assert [float(row["score"]) for row in rows] == [
+        row["score"] for row in found["runs"]
+    ]
 
 
 def test_what_is_done_is_not_repeated(folder):
@@ -114,7 +121,10 @@ def test_what_is_done_is_not_repeated(folder):
 )
 def test_several_processes_leave_the_same_files(swept, place, request, tmp_path):
     folder, alone = swept
-    words = (place, 2 if place == "--jobs" else request.getfixturevalue("client").scheduler.address)
+    words = (
+        place,
+        2 if place == "--jobs" else request.getfixturevalue("client").scheduler.address,
+    )
     other = run_json("run", folder / "run.toml", "-o", tmp_path / "out", *words)["runs"]
     for one, two in zip(alone["runs"], other, strict=True):
         clocks = {key: 0 for key in one if key.endswith("seconds")}
@@ -139,7 +149,9 @@ def test_steps_alone_are_varied_too(folder):
     rows = run_json("run", written(folder, text), "-o", folder / "out")["runs"]
     assert [row["solve.criterion"] for row in rows] == ["bic", "aic"]
     for row in rows:
-        alone = run_json("solve", folder / "table.csv", "--criterion", row["solve.criterion"])
+        alone = run_json(
+            "solve", folder / "table.csv", "--criterion", row["solve.criterion"]
+        )
         assert row["solve.score"] == alone["score"]
 
 

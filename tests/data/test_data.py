@@ -17,7 +17,10 @@ def labels(dataset, hole=None):
     """Return the table as an object array of state names: the plain reading of the codes."""
     return np.array(
         [
-            [own[c] if c >= 0 else hole for own, c in zip(dataset.states, row, strict=True)]
+            [
+                own[c] if c >= 0 else hole
+                for own, c in zip(dataset.states, row, strict=True)
+            ]
             for row in dataset.codes
         ],
         dtype=object,
@@ -44,7 +47,9 @@ def test_codes_take_two_bytes_only_when_needed():
 @given(incomplete_datasets(), st.data())
 def test_completion_fills_holes_only(table, data):
     columns = table.missing_cells[:, 1]
-    values = [data.draw(st.integers(0, int(table.cardinalities[j]) - 1)) for j in columns]
+    values = [
+        data.draw(st.integers(0, int(table.cardinalities[j]) - 1)) for j in columns
+    ]
     full = table.complete(values)
     assert full.is_complete
     assert full.codes[tuple(table.missing_cells.T)].tolist() == values
@@ -60,14 +65,19 @@ def test_bad_completions():
         DataError, match=r"value 3 for .* of 'b' in row 2 \(.* has the states 0 to 2"
     ):
         table.complete([3, 0])
-    with pytest.raises(DataError, match=r"value -1 for the missing cell of .* in row \d"):
+    with pytest.raises(
+        DataError, match=r"value -1 for the missing cell of .* in row \d"
+    ):
         table.complete([0, -1])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"codes": CODES * 2}, r"variable 'a', row 2 \(index 1\): code 2, expected 0 to 1, or -1"),
+        (
+            {"codes": CODES * 2},
+            r"variable 'a', row 2 \(index 1\): code 2, expected 0 to 1, or -1",
+        ),
         ({"codes": CODES - 1}, r"variable 'a', row 3 \(index 2\): code -2"),
         ({"codes": CODES.astype(float)}, "type float64, expected integers"),
         ({"codes": CODES[:, :1]}, r"shape \(3, 1\), expected \(rows, 2\)"),
@@ -98,7 +108,9 @@ def test_frames_keep_declared_tables(table):
     # Tabs are white space around nothing: the empty text is the symbol.
     assert (again.names, again.states) == (table.names, table.states)
     assert (again.codes == table.codes).all()
-    array = Dataset.from_frame(labels(table), names=table.names, states=declared, missing=())
+    array = Dataset.from_frame(
+        labels(table), names=table.names, states=declared, missing=()
+    )
     assert (array.codes == table.codes).all()
 
 
@@ -135,7 +147,9 @@ def test_frame_values_are_named_by_their_text():
 
 def test_numeric_frames_are_discretised():
     frame = pd.DataFrame({"age": np.arange(100) / 4, "sex": ["f", "m"] * 50})
-    with pytest.raises(DataError, match="column 'age': 100 different numbers, too many"):
+    with pytest.raises(
+        DataError, match="column 'age': 100 different numbers, too many"
+    ):
         Dataset.from_frame(frame)
     table = Dataset.from_frame(frame, discretise={"*": "frequency:4"})
     assert table.states[0] == ("<=6", "(6, 12.25]", "(12.25, 18.5]", ">18.5")
@@ -145,7 +159,8 @@ def test_numeric_frames_are_discretised():
 def test_frames_tell_the_row():
     frame = pd.DataFrame({"smoke": ["no", "yes", "maybe"]})
     with pytest.raises(
-        DataError, match=r"column 'smoke', row 3 \(index 2\): the state 'maybe' is not declared"
+        DataError,
+        match=r"column 'smoke', row 3 \(index 2\): the state 'maybe' is not declared",
     ):
         Dataset.from_frame(frame, states={"smoke": ["no", "yes"]})
     with pytest.raises(DataError, match="columns 1, 2 of 2 have the name 'a'"):
@@ -173,7 +188,10 @@ def test_bad_arrays():
 
 def test_a_part_of_the_rows_keeps_their_weights():
     table = Dataset(
-        np.array([[0, 1], [1, -1], [1, 0]]), ("a", "b"), (("n", "y"),) * 2, np.array([1.0, 2, 3])
+        np.array([[0, 1], [1, -1], [1, 0]]),
+        ("a", "b"),
+        (("n", "y"),) * 2,
+        np.array([1.0, 2, 3]),
     )
     assert table.complete_rows.tolist() == [True, False, True]
     found = table.part(table.complete_rows)
@@ -183,9 +201,15 @@ def test_a_part_of_the_rows_keeps_their_weights():
 
 
 def test_a_table_of_a_frame_keeps_its_index():
-    frame = pd.DataFrame({"a": ["n", "y", "n"], "b": [None, "n", "y"]}, index=["p", "q", "r"])
+    frame = pd.DataFrame(
+        {"a": ["n", "y", "n"], "b": [None, "n", "y"]}, index=["p", "q", "r"]
+    )
     table = Dataset.from_frame(frame)
-    assert table.complete([1]).to_frame()["b"].to_dict() == {"p": "y", "q": "n", "r": "y"}
+    assert table.complete([1]).to_frame()["b"].to_dict() == {
+        "p": "y",
+        "q": "n",
+        "r": "y",
+    }
     assert list(table.part(slice(1, 3)).to_frame().index) == ["q", "r"]
     assert table == Dataset.from_frame(frame.reset_index(drop=True))
     with pytest.raises(DataError, match=r"row 3 \(index r\): 'y' is not a number"):
@@ -193,7 +217,9 @@ def test_a_table_of_a_frame_keeps_its_index():
 
 
 def test_a_learnt_completion_fits_the_rows_of_a_filtered_frame():
-    frame = pd.DataFrame({"a": ["n", "y"] * 20, "b": ["n", "y"] * 20, "kept": [True, False] * 20})
+    frame = pd.DataFrame(
+        {"a": ["n", "y"] * 20, "b": ["n", "y"] * 20, "kept": [True, False] * 20}
+    )
     frame.loc[[4, 9], "b"] = None
     some = frame[frame["a"].notna() & (frame.index > 2)].drop(columns="kept")
     completed = el.learn(some).completed.to_frame()
@@ -203,13 +229,17 @@ def test_a_learnt_completion_fits_the_rows_of_a_filtered_frame():
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [0, 0]])
 def test_a_table_without_weight_cannot_be_resampled(weights):
-    table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array(weights, float))
+    table = Dataset(
+        np.array([[0], [1]]), ("a",), (("n", "y"),), np.array(weights, float)
+    )
     with pytest.raises(DataError, match="none of 2 rows has weight"):
         table.resampled(np.random.default_rng(0))
 
 
 def test_weights_beyond_all_counts_are_drawn_row_by_row():
-    table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([1e200, 1e100]))
+    table = Dataset(
+        np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([1e200, 1e100])
+    )
     assert table.resampled(np.random.default_rng(0)).weights.max() >= 1e100
     table = Dataset(np.array([[0], [1]]), ("a",), (("n", "y"),), np.array([0, 0.5]))
     for seed in range(5):

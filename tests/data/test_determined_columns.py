@@ -27,7 +27,9 @@ def is_function(column, source):
 
 @settings(max_examples=150)
 @given(data=st.data(), n_rows=st.integers(1, 80), seed=st.integers(0, 999))
-def test_what_is_found_holds_in_all_rows_and_nothing_certain_is_left_out(data, n_rows, seed):
+def test_what_is_found_holds_in_all_rows_and_nothing_certain_is_left_out(
+    data, n_rows, seed
+):
     rng = np.random.default_rng(seed)
     columns = [rng.integers(-1, 4, n_rows)]
     for _ in range(data.draw(st.integers(1, 4))):
@@ -48,13 +50,17 @@ def test_what_is_found_holds_in_all_rows_and_nothing_certain_is_left_out(data, n
         counts = np.bincount(codes[:, column] + 1, minlength=5)[1:]
         is_varied = n_rows >= 60 and np.sort(counts)[-2] >= 12
         others = [u for u in range(codes.shape[1]) if u != column]
-        if is_varied and any(is_function(codes[:, column], codes[:, u]) for u in others):
+        if is_varied and any(
+            is_function(codes[:, column], codes[:, u]) for u in others
+        ):
             in_group = any(column in group for group in copies)
             assert column in named or in_group
 
 
 @settings(max_examples=200)
-@given(n_rows=st.integers(1, 11), n_columns=st.integers(2, 8), seed=st.integers(0, 10**6))
+@given(
+    n_rows=st.integers(1, 11), n_columns=st.integers(2, 8), seed=st.integers(0, 10**6)
+)
 def test_nothing_is_found_in_few_rows(n_rows, n_columns, seed):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, (n_rows, n_columns))

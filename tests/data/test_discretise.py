@@ -15,7 +15,10 @@ numbers = arrays(
     np.float64,
     st.integers(2, 60),
     elements=st.one_of(
-        st.integers(-5, 5).map(float), st.floats(-1e6, 1e6), st.just(np.nan), st.just(1e-300)
+        st.integers(-5, 5).map(float),
+        st.floats(-1e6, 1e6),
+        st.just(np.nan),
+        st.just(1e-300),
     ),
 ).filter(lambda v: len(np.unique(v[~np.isnan(v)])) >= 2)
 
@@ -53,7 +56,9 @@ def test_equal_frequency_is_equal_without_ties(bins, per_bin, random):
 
 
 def test_ties_give_fewer_bins():
-    codes, edges, names = discretise([0] * 91 + [5, 6, 7, 8, 9, 10, 11, 12, 13], "frequency", 5)
+    codes, edges, names = discretise(
+        [0] * 91 + [5, 6, 7, 8, 9, 10, 11, 12, 13], "frequency", 5
+    )
     assert (edges, names) == ((0.0,), ("<=0", ">0"))
     assert np.bincount(codes).tolist() == [91, 9]
     # The heavy value may as well be the largest.
@@ -100,7 +105,8 @@ def test_new_values_lie_in_the_bins_of_their_names():
 
 
 @pytest.mark.parametrize(
-    "name", ["no", "<=x", ">", "(2,1]", "(a, b]", "", "1", "<5+", "[1]", "(1, 2, 3]", "5-12"]
+    "name",
+    ["no", "<=x", ">", "(2,1]", "(a, b]", "", "1", "<5+", "[1]", "(1, 2, 3]", "5-12"],
 )
 def test_other_names_are_no_bins(name):
     assert np.isnan(interval(name)[0])
@@ -116,12 +122,25 @@ def test_intervals_of_pandas_are_bins(values, method, bins):
         cut = pd.IntervalIndex.from_breaks(breaks, closed=closed)
         names = list(map(str, cut))
         for value in [*edges, *values[np.isfinite(values)].tolist()]:
-            assert find_states([repr(value)], names) == np.flatnonzero(cut.contains(value))[0]
+            assert (
+                find_states([repr(value)], names)
+                == np.flatnonzero(cut.contains(value))[0]
+            )
 
 
 def test_bins_of_r_and_pyagrum_hold_their_numbers():
-    assert find_states(["1", "1.5", "2", "-7"], ["(-Inf,1]", "(1,2]"]).tolist() == [0, 1, 1, 0]
-    assert find_states(["0", "1", "2.5", "3"], ["[0;1[", "[1;2.5]"]).tolist() == [0, 1, 1, -1]
+    assert find_states(["1", "1.5", "2", "-7"], ["(-Inf,1]", "(1,2]"]).tolist() == [
+        0,
+        1,
+        1,
+        0,
+    ]
+    assert find_states(["0", "1", "2.5", "3"], ["[0;1[", "[1;2.5]"]).tolist() == [
+        0,
+        1,
+        1,
+        -1,
+    ]
     assert find_states(["7.5", "7.4"], ["<7.5", ">=7.5"]).tolist() == [1, 0]
 
 
@@ -145,5 +164,7 @@ def test_unusable_values():
         discretise([3.0, 3.0, np.nan], "width", 2)
     with pytest.raises(DataError, match="0 different values"):
         discretise([np.nan], "frequency", 2)
-    with pytest.raises(DataError, match=r"row 2 \(index 1\): cannot bin an infinite value"):
+    with pytest.raises(
+        DataError, match=r"row 2 \(index 1\): cannot bin an infinite value"
+    ):
         discretise([3.0, np.inf], "width", 2)

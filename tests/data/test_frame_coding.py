@@ -22,7 +22,11 @@ def entropy(classes):
 
 def plain_edges(pairs, n, least):
     """Cut sorted (value, class) pairs, one cut at a time; nothing where rounding decides."""
-    values, whole, cuts = sorted({value for value, _ in pairs}), [c for _, c in pairs], []
+    values, whole, cuts = (
+        sorted({value for value, _ in pairs}),
+        [c for _, c in pairs],
+        [],
+    )
     for low, high in pairwise(values):
         parts = ([c for v, c in pairs if (v <= low) == side] for side in (True, False))
         within = sum(len(part) * entropy(part) for part in parts)
@@ -32,12 +36,20 @@ def plain_edges(pairs, n, least):
         return []
     if sum(cut[0] > gain - 1e-9 for cut in cuts) != 1 or abs(gain - least) < 1e-9:
         return [] if not cuts else None
-    below, above = ([p for p in pairs if (p[0] <= low) == side] for side in (True, False))
-    found = [plain_edges(below, n, least), [(low + high) / 2], plain_edges(above, n, least)]
+    below, above = (
+        [p for p in pairs if (p[0] <= low) == side] for side in (True, False)
+    )
+    found = [
+        plain_edges(below, n, least),
+        [(low + high) / 2],
+        plain_edges(above, n, least),
+    ]
     return None if None in found else sorted(chain.from_iterable(found))
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), min_size=2, max_size=40))
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), min_size=2, max_size=40)
+)
 def test_entropy_cuts_equal_the_plain_ones(pairs):
     values, classes = (np.array(column, float) for column in zip(*pairs, strict=True))
     n = len(pairs)
@@ -53,7 +65,10 @@ def test_weights_of_bins_are_repetitions(method):
     values, weights = rng.normal(size=60), rng.integers(1, 5, 60)
     classes = (values > 0.3).astype(int)
     repeated = values.repeat(weights)
-    assert discretise(values, method, 4, weights=weights)[1] == discretise(repeated, method, 4)[1]
+    assert (
+        discretise(values, method, 4, weights=weights)[1]
+        == discretise(repeated, method, 4)[1]
+    )
     expected = entropy_edges(repeated, classes.repeat(weights), np.ones(weights.sum()))
     assert entropy_edges(values, classes, weights.astype(float)) == expected
 
@@ -62,7 +77,9 @@ def test_values_of_all_kinds_are_coded():
     frame = pd.DataFrame(
         {
             "text": ["b", "a", "?", "b", None],
-            "category": pd.Categorical(["x", "y", "x", None, "y"], categories=["y", "x", "z"]),
+            "category": pd.Categorical(
+                ["x", "y", "x", None, "y"], categories=["y", "x", "z"]
+            ),
             "flag": [True, False, True, True, False],
             "maybe": pd.array([True, pd.NA, False, False, True], dtype="boolean"),
             "count": pd.array([3, 1, pd.NA, 2, 1], dtype="Int64"),
@@ -148,7 +165,9 @@ def test_texts_that_name_rows_are_left_out():
 
 def test_faults_are_named():
     with pytest.raises(DataError, match=r"'x' \('inf': 1\).*make the cells None"):
-        FrameCoding.fit_frame(pd.DataFrame({"x": [1.5, np.inf, 2]}), ["x"], "frequency:2")
+        FrameCoding.fit_frame(
+            pd.DataFrame({"x": [1.5, np.inf, 2]}), ["x"], "frequency:2"
+        )
     with pytest.raises(OptionError, match=r"'frequenzy:2': .* with frequency or width"):
         FrameCoding.fit_frame(pd.DataFrame({"x": [1.5, 2, 3]}), ["x"], "frequenzy:2")
 

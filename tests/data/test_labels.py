@@ -20,7 +20,14 @@ FORMS = ["{}", "+{}", "{}.0", "{}.", "{}.00", "{}e0", "{}E+0"]
 
 ROWS = [
     *("0 1 1 high", "1 1 1 low", "1.0 1 0 low", "1 0 1 mid", "0 0 0 high", "0 0 0 low"),
-    *("1.0 1 0 mid", "1 1 1 high", "0 0 0 low", "0 1 1 low", "1.0 1 0 low", "0 1 1 low"),
+    *(
+        "1.0 1 0 mid",
+        "1 1 1 high",
+        "0 0 0 low",
+        "0 1 1 low",
+        "1.0 1 0 low",
+        "0 1 1 low",
+    ),
 ]
 """Rows with 1 written in two ways."""
 
@@ -55,7 +62,9 @@ READERS = {
     "parquet": from_parquet,
     "blocks": from_blocks,
     "frame": lambda frame, _, **options: el.Dataset.from_frame(frame, **options),
-    "string": lambda frame, _, **options: el.Dataset.from_frame(frame.astype("str"), **options),
+    "string": lambda frame, _, **options: el.Dataset.from_frame(
+        frame.astype("str"), **options
+    ),
     "category": lambda frame, _, **options: el.Dataset.from_frame(
         frame.astype("category"), **options
     ),
@@ -87,7 +96,9 @@ def test_declared_states_of_one_number_stay_apart(read, tmp_path):
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_cells_stand_for_the_declared_state_of_their_value(read, tmp_path):
-    table = read(frame_of(), tmp_path, states={"A": ["00", "1.00"], "B": ["false", "true"]})
+    table = read(
+        frame_of(), tmp_path, states={"A": ["00", "1.00"], "B": ["false", "true"]}
+    )
     assert table.states[:2] == (("00", "1.00"), ("false", "true"))
     assert np.bincount(table.codes[:, 0]).tolist() == [6, 6]
     assert table.codes[:, 1].tolist() == [int(row.split()[1]) for row in ROWS]
@@ -102,7 +113,10 @@ def test_cells_stand_for_the_declared_state_of_their_value(read, tmp_path):
         (["1e3", "1000", "7"], ("7", "1000")),
         (["+1", "1", "2"], ("1", "2")),
         (["-0", "0", "-0.0", "2"], ("0", "2")),
-        (["9007199254740993", "9007199254740992"], ("9007199254740992", "9007199254740993")),
+        (
+            ["9007199254740993", "9007199254740992"],
+            ("9007199254740992", "9007199254740993"),
+        ),
     ],
 )
 def test_labels_of_one_value_are_named_by_its_standard_text(labels, states):
@@ -123,17 +137,25 @@ def test_symbols_of_missing_cells_are_numbers_by_value(read, tmp_path):
 
 
 def test_labels_that_are_written_in_one_way_stay_as_written():
-    columns = {"x": ["1.0", "0.0", "1.0"], "y": ["TRUE", "FALSE", "TRUE"], "z": ["07", "7x", "07"]}
+    columns = {
+        "x": ["1.0", "0.0", "1.0"],
+        "y": ["TRUE", "FALSE", "TRUE"],
+        "z": ["07", "7x", "07"],
+    }
     states = el.Dataset.from_frame(pd.DataFrame(columns)).states
     assert states == (("0.0", "1.0"), ("FALSE", "TRUE"), ("07", "7x"))
 
 
 def test_leading_zeros_make_a_code_that_stays_apart_from_its_number():
     columns = pd.DataFrame({"zip": ["007", "7", "12", "7"], "y": list("abab")})
-    with pytest.warns(StateWarning, match=r"leading zeros are codes.*column 'zip': '007', '7'"):
+    with pytest.warns(
+        StateWarning, match=r"leading zeros are codes.*column 'zip': '007', '7'"
+    ):
         table = el.Dataset.from_frame(columns)
     assert table.states[0] == ("007", "7", "12")
-    padded = el.Dataset.from_frame(pd.DataFrame({"zip": ["007", "012"], "y": list("ab")}))
+    padded = el.Dataset.from_frame(
+        pd.DataFrame({"zip": ["007", "012"], "y": list("ab")})
+    )
     assert padded.states[0] == ("007", "012")
 
 
@@ -161,7 +183,9 @@ def test_values_of_several_types_are_told_by_their_labels():
         assert table.states[0] == ("0", "1", "True")
     categories = pd.Categorical([0, "0", 1, 0], categories=[0, "0", 1])
     with pytest.warns(StateWarning, match="'0' as a number and as a text are '0'"):
-        table = el.Dataset.from_frame(pd.DataFrame({"x": categories, "y": list("abab")}))
+        table = el.Dataset.from_frame(
+            pd.DataFrame({"x": categories, "y": list("abab")})
+        )
     assert (table.states[0], table.codes[:, 0].tolist()) == (("0", "1"), [0, 0, 1, 0])
 
 
@@ -194,7 +218,8 @@ def test_evidence_follows_the_same_rule(states, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("states", "value"), [(("1", "1.0"), "1.00"), (("07", "007"), 7), (("no", "yes"), True)]
+    ("states", "value"),
+    [(("1", "1.0"), "1.00"), (("07", "007"), 7), (("no", "yes"), True)],
 )
 def test_evidence_that_may_be_several_states_or_none_is_refused(states, value):
     with pytest.raises(OptionError, match="'x' has no state"):
@@ -211,7 +236,9 @@ def test_models_are_compared_by_the_values_of_their_states():
 
 
 def test_a_true_table_may_write_numbers_otherwise():
-    incomplete = el.Dataset.from_frame(pd.DataFrame({"x": ["1", "0", None], "y": list("aba")}))
+    incomplete = el.Dataset.from_frame(
+        pd.DataFrame({"x": ["1", "0", None], "y": list("aba")})
+    )
     for cells in ([1.0, 0.0, 1.0], ["1.0", "0.0", "1.0"]):
         truth = el.Dataset.from_frame(pd.DataFrame({"x": cells, "y": list("aba")}))
         assert JudgedCells.of(incomplete, [1], truth).accuracy == 1
@@ -219,7 +246,9 @@ def test_a_true_table_may_write_numbers_otherwise():
 
 @given(
     st.lists(
-        st.sampled_from(["0", "-0", "-0.0", "1e308", "-1e308", "true", "TRUE", "07", "7", "7.0"])
+        st.sampled_from(
+            ["0", "-0", "-0.0", "1e308", "-1e308", "true", "TRUE", "07", "7", "7.0"]
+        )
         | st.floats(allow_nan=False, allow_infinity=False).map(repr)
         | st.tuples(st.integers(-9, 9), st.sampled_from([0.1, 0.7, 1e-9, 1e15])).map(
             lambda pair: repr(pair[0] * pair[1])
@@ -231,5 +260,7 @@ def test_synonyms_are_all_labels_of_equal_values(labels):
     expected = {}
     for label in sorted(labels):
         expected.setdefault(value_of(label), []).append(label)
-    several = {value: tuple(group) for value, group in expected.items() if len(group) > 1}
+    several = {
+        value: tuple(group) for value, group in expected.items() if len(group) > 1
+    }
     assert synonyms(labels) == several

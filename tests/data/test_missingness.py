@@ -82,7 +82,9 @@ def test_mcar_hides_its_share_whatever_the_value():
     assert hidden.mean() == pytest.approx(0.2, abs=0.02)
     assert hidden[before.codes == 0].mean() == pytest.approx(0.2, abs=0.03)
     assert (hidden_by(before, "mcar:7").sum(axis=0) == 7).all()
-    assert hidden_by(table(missing=0.3), "mcar:0.2").mean() == pytest.approx(0.14, abs=0.02)
+    assert hidden_by(table(missing=0.3), "mcar:0.2").mean() == pytest.approx(
+        0.14, abs=0.02
+    )
 
 
 def test_mcar_never_hides_a_whole_column():
@@ -99,7 +101,9 @@ def test_mar_depends_on_its_driver_alone(spec, driver):
     rates = [others[before.codes[:, driver] == s].mean() for s in range(3)]
     assert rates == pytest.approx([0.1, 0.2, 0.3], abs=0.01)
     values = np.delete(before.codes, driver, axis=1)
-    assert [others[values == s].mean() for s in range(3)] == pytest.approx([0.2] * 3, abs=0.01)
+    assert [others[values == s].mean() for s in range(3)] == pytest.approx(
+        [0.2] * 3, abs=0.01
+    )
 
 
 def test_mar_takes_the_first_complete_variable():
@@ -136,7 +140,9 @@ def test_mar_takes_the_first_complete_variable():
     ],
 )
 def test_bad_specs_tell_the_forms(spec):
-    with pytest.raises(OptionError, match=f"'{spec}': expected one of mcar:P, mcar:K, .*mnar:K:S"):
+    with pytest.raises(
+        OptionError, match=f"'{spec}': expected one of mcar:P, mcar:K, .*mnar:K:S"
+    ):
         parse_spec(spec)
 
 
@@ -169,10 +175,14 @@ def test_a_specification_states_its_graph(spec, graph):
     before = table(rows=5000, states=3)
     found = simulate_missingness(before, spec, np.random.default_rng(8))
     assert str(found.graph) == graph
-    assert (found.dataset.codes == hide(before, spec, np.random.default_rng(8)).codes).all()
+    assert (
+        found.dataset.codes == hide(before, spec, np.random.default_rng(8)).codes
+    ).all()
     for name, probabilities in found.tables.items():
         missing = found.dataset.codes[:, before.names.index(name)] == -1
         (cause,) = found.graph.causes[name] or (None,)
         values = 0 if cause is None else before.codes[:, before.names.index(cause)]
         for state, probability in enumerate(probabilities.ravel()):
-            assert missing[values == state].mean() == pytest.approx(probability, abs=0.05)
+            assert missing[values == state].mean() == pytest.approx(
+                probability, abs=0.05
+            )

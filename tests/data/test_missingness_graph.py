@@ -9,9 +9,11 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import DataError, FormatError, OptionError
 
-NAMES = st.text(st.sampled_from(list('ab<#"()- .missing')), min_size=1, max_size=6).filter(
-    lambda name: name == name.strip() and "<-" not in name
-) | st.sampled_from(["missing", "income", "age (years)"])
+NAMES = st.text(
+    st.sampled_from(list('ab<#"()- .missing')), min_size=1, max_size=6
+).filter(lambda name: name == name.strip() and "<-" not in name) | st.sampled_from(
+    ["missing", "income", "age (years)"]
+)
 
 
 @st.composite
@@ -87,9 +89,13 @@ def test_what_is_no_graph_is_refused(text, error, words):
 def test_a_graph_is_checked_against_a_table():
     table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
     MissingnessGraph.parse("a <- b; b <- a").check_table(table)
-    with pytest.raises(OptionError, match="'c' is no variable; expected one of 'a', 'b'"):
+    with pytest.raises(
+        OptionError, match="'c' is no variable; expected one of 'a', 'b'"
+    ):
         MissingnessGraph.parse("a <- c; b <-").check_table(table)
-    with pytest.raises(DataError, match=r"column 'b', row 1 \(index 0\): a missing cell"):
+    with pytest.raises(
+        DataError, match=r"column 'b', row 1 \(index 0\): a missing cell"
+    ):
         MissingnessGraph.parse("a <- b").check_table(table)
 
 

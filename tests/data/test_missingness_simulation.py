@@ -26,12 +26,19 @@ def table(rows=20_000, variables=4, states=3, seed=0):
 def rates_by_rows(full, found):
     """Count in Python how often each variable is missing in each configuration of its causes."""
     hidden, all_ = Counter(), Counter()
-    for values, codes in zip(full.codes.tolist(), found.dataset.codes.tolist(), strict=True):
+    for values, codes in zip(
+        full.codes.tolist(), found.dataset.codes.tolist(), strict=True
+    ):
         value = dict(zip(full.names, values, strict=True))
-        missing = {name: code == -1 for name, code in zip(full.names, codes, strict=True)}
+        missing = {
+            name: code == -1 for name, code in zip(full.names, codes, strict=True)
+        }
         for name, causes in found.graph.causes.items():
             others = found.graph.indicator_causes.get(name, ())
-            key = name, (*(value[u] for u in causes), *(int(missing[u]) for u in others))
+            key = (
+                name,
+                (*(value[u] for u in causes), *(int(missing[u]) for u in others)),
+            )
             all_[key] += 1
             hidden[key] += missing[name]
     return {key: (hidden[key] / count, count) for key, count in all_.items()}
@@ -56,7 +63,10 @@ def test_rates_are_those_of_the_tables(text):
     assert kept[:, [name not in graph.causes for name in NAMES]].all()
     for (name, configuration), (rate, count) in rates_by_rows(full, found).items():
         expected = found.tables[name][configuration]
-        assert abs(rate - expected) < 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-9
+        assert (
+            abs(rate - expected)
+            < 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-9
+        )
 
 
 def test_no_column_loses_all_its_cells_and_seeds_repeat():
@@ -64,7 +74,9 @@ def test_no_column_loses_all_its_cells_and_seeds_repeat():
     tables = {"a": np.array(1.0), "b": np.array([1.0, 1.0])}
     first = hide_by_graph(full, graph, tables, np.random.default_rng(5)).codes
     assert (first == -1).sum(axis=0).tolist() == [6, 6, 0, 0]
-    assert (hide_by_graph(full, graph, tables, np.random.default_rng(5)).codes == first).all()
+    assert (
+        hide_by_graph(full, graph, tables, np.random.default_rng(5)).codes == first
+    ).all()
 
 
 def test_cells_missing_before_stay_so_and_count_as_missing():
@@ -82,9 +94,12 @@ def test_cells_missing_before_stay_so_and_count_as_missing():
 
 def test_a_graph_without_its_tables_is_refused():
     with pytest.raises(
-        OptionError, match=r"'a': expected a table of probabilities of shape \(\), .* None"
+        OptionError,
+        match=r"'a': expected a table of probabilities of shape \(\), .* None",
     ):
-        hide_by_graph(table(9), MissingnessGraph.parse("a <-"), {}, np.random.default_rng(0))
+        hide_by_graph(
+            table(9), MissingnessGraph.parse("a <-"), {}, np.random.default_rng(0)
+        )
 
 
 def test_what_does_not_fit_a_graph_is_refused():
@@ -116,5 +131,7 @@ def test_a_text_is_a_graph_also_where_decision_graphs_are_known():
 
     found = simulate_missingness(table(rows=9), "a <- b", np.random.default_rng(0))
     assert found.graph == MissingnessGraph.parse("a <- b")
-    with pytest.raises(ArgumentError, match="'spec': expected a specification or a graph"):
+    with pytest.raises(
+        ArgumentError, match="'spec': expected a specification or a graph"
+    ):
         simulate_missingness(table(rows=9), {"a": ["b"]}, np.random.default_rng(0))

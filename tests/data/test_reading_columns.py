@@ -18,7 +18,10 @@ COMMAS = [f"{x}".replace(".", ",") for x in HEIGHT]
 
 
 def table_text(separator, *columns):
-    return "\n".join(separator.join(map(str, row)) for row in zip(*columns, strict=True)) + "\n"
+    return (
+        "\n".join(separator.join(map(str, row)) for row in zip(*columns, strict=True))
+        + "\n"
+    )
 
 
 @pytest.fixture
@@ -54,7 +57,10 @@ def test_a_decimal_comma_separates_no_columns(tmp_path):
 def test_weights_may_have_a_decimal_comma(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("g;w\n0;0,5\n1;1,5\n")
-    assert el.read_dataset(path, decimal=",", weights="w").weights.tolist() == [0.5, 1.5]
+    assert el.read_dataset(path, decimal=",", weights="w").weights.tolist() == [
+        0.5,
+        1.5,
+    ]
 
 
 @pytest.mark.parametrize("tidy", [False, True])
@@ -88,7 +94,9 @@ def years(tmp_path):
 
 def test_whole_numbers_are_categories_where_that_is_declared(years):
     expected = tuple(map(str, sorted({*YEAR.tolist()})))
-    with pytest.raises(DataError, match=r"keep each number as a state \(states={'year': '\*'}\)"):
+    with pytest.raises(
+        DataError, match=r"keep each number as a state \(states={'year': '\*'}\)"
+    ):
         el.read_dataset(years)
     frame = pd.DataFrame({"g": GROUP, "year": YEAR})
     tables = [
@@ -98,7 +106,9 @@ def test_whole_numbers_are_categories_where_that_is_declared(years):
         Dataset.from_frame(frame, states={"year": "*"}),
         Dataset.from_frame(frame.astype({"year": "category"})),
         merge_rows(el.read_blocks(years, states={"year": "*"}, block_bytes=50)),
-        merge_rows(el.read_blocks(years, states={"year": "*"}, variables=["g", "year"])),
+        merge_rows(
+            el.read_blocks(years, states={"year": "*"}, variables=["g", "year"])
+        ),
     ]
     assert [table.states[1] for table in tables] == [expected] * len(tables)
 
@@ -151,6 +161,8 @@ def test_estimators_leave_columns_without_a_label_out():
 def test_a_frame_that_was_read_by_another_separator_is_refused(mark):
     name = mark.join(["a", "b", "c"])
     cells = [mark.join(["0", "1", "x"]), mark.join(["1", "1", "y"])] * 5
-    with pytest.raises(DataError, match=r"the only column, .* seem to be several columns"):
+    with pytest.raises(
+        DataError, match=r"the only column, .* seem to be several columns"
+    ):
         el.learn(pd.DataFrame({name: cells}))
     assert el.learn(pd.DataFrame({"a": cells})).names == ("a",)

@@ -113,13 +113,17 @@ def test_a_coded_table_is_taken_as_it_is():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 2, (40, 4))
     codes[:, 1], codes[:, 3] = 0, -1
-    table = el.Dataset(codes, tuple("abcd"), (("n", "y"), ("n",), ("n", "y"), ("n", "y")))
+    table = el.Dataset(
+        codes, tuple("abcd"), (("n", "y"), ("n",), ("n", "y"), ("n", "y"))
+    )
     assert el.learn(table, ess=1).names == tuple("abcd")
 
 
 def test_a_declared_rule_or_state_is_no_fault():
     frame = untidy()[["a", "b", "age", "same"]]
-    table = el.Dataset.from_frame(frame, discretise={"age": "width:2"}, states={"same": ["x", "y"]})
+    table = el.Dataset.from_frame(
+        frame, discretise={"age": "width:2"}, states={"same": ["x", "y"]}
+    )
     assert table.cardinalities.tolist() == [2, 2, 2, 2]
 
 
@@ -133,7 +137,9 @@ def test_texts_of_missing_cells_are_refused_unless_decided(tmp_path):
         el.read_dataset(path)
     assert "'a' ('NaN': 2), 'b' ('NULL': 1, 'None': 1, 'n/a': 1)" in str(refused.value)
     assert "missing=['?', '', 'NA', 'NULL', 'NaN', 'None', 'n/a']" in str(refused.value)
-    assert "states={'a': ['NaN', '...'], 'b': ['NULL', 'None', 'n/a', '...']}" in str(refused.value)
+    assert "states={'a': ['NaN', '...'], 'b': ['NULL', 'None', 'n/a', '...']}" in str(
+        refused.value
+    )
     symbols = ["?", "NaN", "n/a", "NULL", "None"]
     assert len(el.read_dataset(path, missing=symbols, drop="b").missing_cells) == 2
     states = {"a": ["NaN", "no", "yes"], "b": ["x", "n/a", "NULL", "None"]}
@@ -144,7 +150,9 @@ def test_texts_of_missing_cells_are_refused_unless_decided(tmp_path):
     with pytest.raises(DataError, match=r"'a' \('NaN': 2\)"):
         el.Dataset.from_frame(frame)
     assert el.Dataset.from_frame(frame, states=states) == declared
-    assert el.Dataset.from_frame(declared.to_frame()) == declared  # its categories are declared
+    assert (
+        el.Dataset.from_frame(declared.to_frame()) == declared
+    )  # its categories are declared
     with pytest.raises(DataError, match=r"'a' \('NaN': 2\)"):
         list(el.read_blocks(path, block_bytes=8))
     done = CliRunner().invoke(main, ["solve", str(path)])
@@ -152,7 +160,9 @@ def test_texts_of_missing_cells_are_refused_unless_decided(tmp_path):
     assert "--missing 'NaN'" in done.stderr
     many = [word for symbol in symbols for word in ("--missing", symbol)]
     assert (
-        CliRunner().invoke(main, ["solve", str(path), "--ess", "1", "--drop", "b", *many]).exit_code
+        CliRunner()
+        .invoke(main, ["solve", str(path), "--ess", "1", "--drop", "b", *many])
+        .exit_code
         == 0
     )
     declared_words = ["--states", "a=NaN,no,yes", "--states", "b=x,n/a,NULL,None"]

@@ -39,7 +39,9 @@ def pairs(n_rows, dependence, copies=1):
     """Rows of two bits that agree with probability (1 + dependence) / 2."""
     same = round(n_rows * (1 + dependence) / 4)
     other = n_rows // 2 - same
-    rows = np.repeat([[0, 0], [1, 1], [0, 1], [1, 0]], [same, same, other, other], axis=0)
+    rows = np.repeat(
+        [[0, 0], [1, 1], [0, 1], [1, 0]], [same, same, other, other], axis=0
+    )
     return Dataset(np.tile(rows, (copies, 1)), ("a", "b"), (("0", "1"),) * 2)
 
 
@@ -54,7 +56,9 @@ def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
     gain = score_family(data, 1, (0,), penalised) - score_family(data, 1, (), penalised)
     assert gain == pytest.approx((1 - size_weight) * bic, abs=1e-6)
     # Counted by free parameters, graphs are networks here.
-    graph = learn_on_forest(data, [-1, 0], size_weight=size_weight, size="representational").graph
+    graph = learn_on_forest(
+        data, [-1, 0], size_weight=size_weight, size="representational"
+    ).graph
     if abs(bic) > 1e-6:
         assert graph.node_counts[1] == (2 if bic > 0 else 1)
     # Counted by cells, all learners of graphs agree: an arc's gain in likelihood is to exceed 2
@@ -66,7 +70,9 @@ def test_the_lambda_of_bic_makes_one_choice(half, dependence, copies):
         merges = data_merges(compile_network(network, forest=[-1, 0]), data)
         merges.merge_until(rate=rate_of(size_weight) / data.n_rows)
         hybrid = (
-            learn_hybrid(network, data, size_weights=[size_weight], smoothing=0.0).models[0].graph
+            learn_hybrid(network, data, size_weights=[size_weight], smoothing=0.0)
+            .models[0]
+            .graph
         )
         direct = learn_on_forest(data, [-1, 0], size_weight=size_weight).graph
         nodes = 3 if bic > 0 else 2

@@ -52,7 +52,9 @@ def significant_by_definition(strengths: list[float]) -> set[int]:
 
 @given(
     st.sampled_from([1, 3, 6, 10]).flatmap(
-        lambda n: st.lists(st.integers(0, 20).map(lambda k: k / 20), min_size=n, max_size=n)
+        lambda n: st.lists(
+            st.integers(0, 20).map(lambda k: k / 20), min_size=n, max_size=n
+        )
     )
 )
 def test_significant_edges_are_those_of_the_definition(strengths: list[float]) -> None:
@@ -68,7 +70,9 @@ def test_threshold_of_the_paper_s_example() -> None:
 
 
 @given(st.lists(dags(4, 4), min_size=1, max_size=6))
-def test_strengths_are_the_mean_over_the_classes_members(networks: list[Parents]) -> None:
+def test_strengths_are_the_mean_over_the_classes_members(
+    networks: list[Parents],
+) -> None:
     found = ArcStrengths.of("abcd", [cpdag(dag) for dag in networks])
     edges = [skeleton(dag) for dag in networks]
     for a in range(4):
@@ -87,16 +91,24 @@ def test_strengths_are_the_mean_over_the_classes_members(networks: list[Parents]
 
 
 @given(st.lists(dags(6, 6), min_size=1), st.floats(0, 0.99))
-def test_the_averaged_network_has_the_edges_above_the_threshold(networks, threshold) -> None:
+def test_the_averaged_network_has_the_edges_above_the_threshold(
+    networks, threshold
+) -> None:
     found = ArcStrengths.of("abcdef", [cpdag(dag) for dag in networks])
     averaged = found.averaged(threshold).parents
     topological_order(averaged)
-    above = {(a, b) for a, b in np.argwhere(np.triu(found.edges > threshold, 1)).tolist()}
+    above = {
+        (a, b) for a, b in np.argwhere(np.triu(found.edges > threshold, 1)).tolist()
+    }
     assert skeleton(averaged) <= above
     assert all(found.strengths[arc] > 0 for arc in arcs_of(averaged))
-    for a, b in above - skeleton(averaged):  # every direction that a sample has closes a cycle
+    for a, b in above - skeleton(
+        averaged
+    ):  # every direction that a sample has closes a cycle
         for tail, head in ((a, b), (b, a)):
-            assert found.strengths[tail, head] == 0 or tail in descendants(averaged, head)
+            assert found.strengths[tail, head] == 0 or tail in descendants(
+                averaged, head
+            )
 
 
 def descendants(parents: Parents, of: int) -> set[int]:
@@ -119,7 +131,12 @@ def test_a_direction_that_no_sample_has_is_not_taken() -> None:
 
 def test_arcs_are_added_by_strength_and_turned_where_they_close_a_cycle() -> None:
     compelled = np.zeros((3, 3))
-    compelled[0, 1], compelled[1, 2], compelled[2, 0], compelled[0, 2] = 0.9, 0.8, 0.6, 0.1
+    compelled[0, 1], compelled[1, 2], compelled[2, 0], compelled[0, 2] = (
+        0.9,
+        0.8,
+        0.6,
+        0.1,
+    )
     found = ArcStrengths(("a", "b", "c"), compelled, np.zeros((3, 3)), 10, 10)
     averaged = found.averaged(0.5)
     assert averaged.arcs == (("a", "b"), ("a", "c"), ("b", "c"))
@@ -141,25 +158,37 @@ def best_by_enumeration(dataset: el.Dataset) -> Parents:
     rows = el.Dataset(codes, dataset.names, dataset.states)
 
     def score(dag: Parents) -> float:
-        return sum(el.score_family(rows, v, own, el.BDeu(1.0)) for v, own in enumerate(dag))
+        return sum(
+            el.score_family(rows, v, own, el.BDeu(1.0)) for v, own in enumerate(dag)
+        )
 
     return max(every_dag(3), key=score)
 
 
-def test_the_default_counts_the_classes_that_enumeration_finds(table: el.Dataset) -> None:
-    found, expected = bootstrap(table, 12), bootstrap(table, 12, learner=best_by_enumeration)
+def test_the_default_counts_the_classes_that_enumeration_finds(
+    table: el.Dataset,
+) -> None:
+    found, expected = (
+        bootstrap(table, 12),
+        bootstrap(table, 12, learner=best_by_enumeration),
+    )
     np.testing.assert_array_equal(found.compelled, expected.compelled)
     np.testing.assert_array_equal(found.reversible, expected.reversible)
     assert found.edges.any()
     assert not bootstrap(table, 3, learner="independent").edges.any()
 
 
-def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(table: el.Dataset) -> None:
+def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(
+    table: el.Dataset,
+) -> None:
     rng = np.random.default_rng(1)
     merged = merge_rows([table])
     drawn = [merged.resampled(rng) for _ in range(400)]
     assert {float(one.row_weights.sum()) for one in drawn} == {60.0}
-    counts = [one.row_weights[(one.codes == merged.codes[0]).all(axis=1)].sum() for one in drawn]
+    counts = [
+        one.row_weights[(one.codes == merged.codes[0]).all(axis=1)].sum()
+        for one in drawn
+    ]
     share = merged.row_weights[0] / 60
     assert np.mean(counts) == pytest.approx(60 * share, rel=0.06)
     assert np.var(counts) == pytest.approx(60 * share * (1 - share), rel=0.25)
@@ -167,7 +196,9 @@ def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(table: el.
     assert float(halves.resampled(rng).row_weights.sum()) == 30.0
 
 
-def test_processes_and_order_do_not_matter_and_a_folder_is_gone_on_with(table, tmp_path) -> None:
+def test_processes_and_order_do_not_matter_and_a_folder_is_gone_on_with(
+    table, tmp_path
+) -> None:
     begun: list[str] = []
     kwargs = {"seed": 3, "folder": tmp_path, "on_begin": begun.append}
     few = bootstrap(table, 4, **kwargs)
@@ -197,7 +228,10 @@ def test_failures_are_told_and_a_column_may_be_left_out(table: el.Dataset) -> No
     class WithoutB:
         names, parents = ("a", "c"), ((), (0,))
 
-    assert bootstrap(table, 2, learner=lambda dataset: WithoutB).edge_strength("a", "c") == 1.0
+    assert (
+        bootstrap(table, 2, learner=lambda dataset: WithoutB).edge_strength("a", "c")
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,10 +271,17 @@ def test_required_arcs_count_as_compelled(table: el.Dataset) -> None:
 
 
 def test_options_are_the_learner_s_by_name_or_by_index(table: el.Dataset) -> None:
-    how = {"required": [("b", "a")], "forbidden": [("c", "b")], "max_parents": 1, "ess": 4.0}
+    how = {
+        "required": [("b", "a")],
+        "forbidden": [("c", "b")],
+        "max_parents": 1,
+        "ess": 4.0,
+    }
     named = bootstrap(table, 4, **how)
     assert named == bootstrap(table, 4, learner=partial(learn_exact, **how))
-    assert named == bootstrap(table, 4, **how | {"required": [(1, 0)], "forbidden": [(2, 1)]})
+    assert named == bootstrap(
+        table, 4, **how | {"required": [(1, 0)], "forbidden": [(2, 1)]}
+    )
     assert set(named.averaged(0.0).arcs) >= {("b", "a")}
     for tiers in ([["c"], ["a", "b"]], [[2], [0, 1]]):
         found = bootstrap(table, 4, learner="bic", tiers=tiers)
@@ -254,7 +295,9 @@ def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
     codes[:, 1] = rng.integers(0, 2, 40)
     codes[:, 2] = np.where(rng.random(40) < 0.8, codes[:, 1], 1 - codes[:, 1])
     table = el.Dataset(codes, ("rare", "a", "b"), (("no", "yes"),) * 3)
-    found = bootstrap(table, 12, ess=1.0, constraints=[ForbiddenAdjacency(1, 2)], tiers=())
+    found = bootstrap(
+        table, 12, ess=1.0, constraints=[ForbiddenAdjacency(1, 2)], tiers=()
+    )
     assert (found.replicates, found.edge_strength("a", "b")) == (12, 0.0)
     assert bootstrap(table, 12, ess=1.0).edge_strength("a", "b") == 1.0
     assert bootstrap(table, 12, ess=1.0, forbidden=[(1, 2)]).strength("a", "b") == 0.0

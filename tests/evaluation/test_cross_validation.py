@@ -35,10 +35,15 @@ def test_figures_are_those_of_the_definition() -> None:
     smoker = TABLE.names.index("Smoker")
     means, losses, right = [], [], []
     for k in range(4):
-        train = TABLE.part(np.isin(np.arange(TABLE.n_rows), parts.rows[parts.fold != k]))
+        train = TABLE.part(
+            np.isin(np.arange(TABLE.n_rows), parts.rows[parts.fold != k])
+        )
         test = TABLE.codes[parts.rows[parts.fold == k]]
         tables = [shares(train, v) for v in range(TABLE.n_variables)]
-        rows = [sum(log(t[code]) for t, code in zip(tables, row, strict=True)) for row in test]
+        rows = [
+            sum(log(t[code]) for t, code in zip(tables, row, strict=True))
+            for row in test
+        ]
         means.append(np.mean(rows))
         losses.append(-np.mean([log(tables[smoker][row[smoker]]) for row in test]))
         right.append(np.mean([row[smoker] == tables[smoker].argmax() for row in test]))
@@ -63,18 +68,26 @@ def test_differences_are_taken_fold_by_fold() -> None:
     assert found.best == "a"
     assert found.difference("b", "a") == Mean(-0.5, 0.0)
     assert found.mean("c").value == found.difference("c", "a").value == -inf
-    with pytest.raises(OptionError, match="no 'accuracy' of 'a': expected one of log_likelihood"):
+    with pytest.raises(
+        OptionError, match="no 'accuracy' of 'a': expected one of log_likelihood"
+    ):
         found.mean("a", "accuracy")
 
 
 def test_missing_cells_are_summed_out_and_weights_count_as_rows() -> None:
     incomplete = el.read_dataset(locate("cancer-mcar", ".csv"))
     found = cross_validate(incomplete, ["chow-liu", "exact"], 2, class_="Cancer")
-    assert all(np.isfinite(list(own["log_likelihood"])).all() for own in found.found.values())
-    twice = el.Dataset(TABLE.codes, TABLE.names, TABLE.states, np.full(TABLE.n_rows, 2.0))
+    assert all(
+        np.isfinite(list(own["log_likelihood"])).all() for own in found.found.values()
+    )
+    twice = el.Dataset(
+        TABLE.codes, TABLE.names, TABLE.states, np.full(TABLE.n_rows, 2.0)
+    )
     weighted = cross_validate(twice, {"alone": independent}, 3)
     once = cross_validate(TABLE, {"alone": independent}, 3)
-    assert weighted.mean("alone").value == pytest.approx(once.mean("alone").value, abs=0.02)
+    assert weighted.mean("alone").value == pytest.approx(
+        once.mean("alone").value, abs=0.02
+    )
 
 
 def test_folders_processes_and_failures(tmp_path) -> None:
@@ -91,32 +104,53 @@ def test_folders_processes_and_failures(tmp_path) -> None:
     found = cross_validate(TABLE, {"bad": fails_sometimes, "good": independent}, 2)
     assert found.failures == {"bad": ("no luck",)}
     assert found.best == "good"
-    assert found.to_frame().set_index("learner").folds.to_dict() == {"bad": 0, "good": 2}
+    assert found.to_frame().set_index("learner").folds.to_dict() == {
+        "bad": 0,
+        "good": 2,
+    }
 
     def without_one(dataset: el.Dataset) -> el.BayesianNetwork:
         names, states = dataset.names[1:], dataset.states[1:]
         return learn_independent(el.Dataset(dataset.codes[:, 1:], names, states))
 
-    assert "the model lacks" in cross_validate(TABLE, {"x": without_one}, 2).failures["x"][0]
+    assert (
+        "the model lacks"
+        in cross_validate(TABLE, {"x": without_one}, 2).failures["x"][0]
+    )
     with pytest.raises(OptionError, match="no learner 'exakt'"):
         cross_validate(TABLE, ["exakt"])
     with pytest.raises(OptionError, match="no learner: give the names"):
         cross_validate(TABLE, [])
-    with pytest.raises(OptionError, match="'folds': expected a whole number from 2, found 1"):
+    with pytest.raises(
+        OptionError, match="'folds': expected a whole number from 2, found 1"
+    ):
         cross_validate(TABLE, ["exact"], 1)
 
 
 def test_the_command_prints_and_keeps_them(tmp_path) -> None:
-    words = ("compare", "cancer-mcar-complete", "--learners", "exact,independent", "--folds", 3)
+    words = (
+        "compare",
+        "cancer-mcar-complete",
+        "--learners",
+        "exact,independent",
+        "--folds",
+        3,
+    )
     record = run_json(*words, "--class", "Cancer", "-o", tmp_path / "out")
     found = cross_validate(TABLE, ["exact", "independent"], 3, class_="Cancer")
     for row, expected in zip(record["rows"], found.to_records(), strict=True):
         assert row["log_likelihood"] == pytest.approx(expected["log_likelihood"])
-        assert row["accuracy_difference"] == pytest.approx(expected["accuracy_difference"])
+        assert row["accuracy_difference"] == pytest.approx(
+            expected["accuracy_difference"]
+        )
     assert record["best"] == found.best
     assert (tmp_path / "out" / "compare.json").exists()
     printed = run(*words)
     assert "log likelihood difference" in printed
-    assert "--learners and --methods exclude each other" in fails(*words, "--methods", "mode")
+    assert "--learners and --methods exclude each other" in fails(
+        *words, "--methods", "mode"
+    )
     assert "expected a table" in fails("compare", "--learners", "exact")
-    assert "no learner 'exat'" in fails("compare", "cancer-mcar-complete", "--learners", "exat")
+    assert "no learner 'exat'" in fails(
+        "compare", "cancer-mcar-complete", "--learners", "exat"
+    )

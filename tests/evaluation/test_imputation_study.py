@@ -50,7 +50,9 @@ def refuse(table, seed):
 
 
 def study(seeds=(0, 1), is_redrawn=False, **methods):
-    condition = Condition(table="copy", hidden="some", draw=drawn, is_redrawn=is_redrawn)
+    condition = Condition(
+        table="copy", hidden="some", draw=drawn, is_redrawn=is_redrawn
+    )
     return ImputationStudy(conditions=[condition], methods=methods, seeds=seeds)
 
 
@@ -79,7 +81,9 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
             right, losses = (np.array(run[method][key]) for key in ("right", "losses"))
             assert len(right) == len(losses) == ROWS
             assert right.sum() == cells.right.sum()
-            assert losses.sum() / len(cells.rows) == pytest.approx(cells.log_loss, rel=1e-3)
+            assert losses.sum() / len(cells.rows) == pytest.approx(
+                cells.log_loss, rel=1e-3
+            )
 
 
 def test_a_method_that_fails_has_no_figures_and_a_table_that_no_method_completes_does_not_count():
@@ -141,7 +145,9 @@ class TestClusteredTest:
         found = compared([np.array(sums, float)], 10)
         signed = [sum(s * d for s, d in zip(signs, sums, strict=True))
                   for signs in product((-1, 1), repeat=len(sums))]  # fmt: skip
-        assert found.p_value == pytest.approx(np.mean([abs(x) >= abs(sum(sums)) for x in signed]))
+        assert found.p_value == pytest.approx(
+            np.mean([abs(x) >= abs(sum(sums)) for x in signed])
+        )
         assert found.difference == sum(sums) / 10
 
     def test_repetitions_of_a_row_are_one_unit(self):

@@ -18,7 +18,9 @@ NAMES, STATES = ("a", "b"), (("no", "yes"), ("x", "y", "z"))
 
 
 def table(rows, names=NAMES, states=STATES, **more):
-    return Dataset(np.array(rows, np.int8).reshape(len(rows), len(names)), names, states, **more)
+    return Dataset(
+        np.array(rows, np.int8).reshape(len(rows), len(names)), names, states, **more
+    )
 
 
 def imputation_accuracy(incomplete, values, truth):
@@ -32,7 +34,11 @@ def completed_tables(draw):
     cells = st.tuples(st.integers(0, 1), st.integers(0, 2))
     truth = np.array(draw(st.lists(cells, min_size=n, max_size=n)), np.int8)
     hidden = np.array(
-        draw(st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=n, max_size=n))
+        draw(
+            st.lists(
+                st.lists(st.booleans(), min_size=2, max_size=2), min_size=n, max_size=n
+            )
+        )
     )
     holes = np.where(hidden, -1, truth).astype(np.int8)
     values = [draw(st.integers(0, 1 + v)) for _, v in np.argwhere(hidden)]
@@ -40,7 +46,9 @@ def completed_tables(draw):
 
 
 @given(completed_tables(), st.permutations([0, 1]), st.permutations([0, 1, 2]))
-def test_accuracy_is_the_share_of_right_cells_whatever_the_order_of_names(case, order, coding):
+def test_accuracy_is_the_share_of_right_cells_whatever_the_order_of_names(
+    case, order, coding
+):
     truth, holes, values = case
     incomplete = table(holes)
     filled = incomplete.complete(values).codes if values else incomplete.codes
@@ -50,7 +58,9 @@ def test_accuracy_is_the_share_of_right_cells_whatever_the_order_of_names(case, 
     recoded[:, 1] = np.argsort(coding)[truth[:, 1]]
     states = (STATES[0], tuple(STATES[1][k] for k in coding))
     known = table(
-        recoded[:, order], tuple(NAMES[j] for j in order), tuple(states[j] for j in order)
+        recoded[:, order],
+        tuple(NAMES[j] for j in order),
+        tuple(states[j] for j in order),
     )
     accuracy = imputation_accuracy(incomplete, values, known)
     if hidden.any():
@@ -69,8 +79,14 @@ def test_a_true_state_that_no_observed_cell_has_counts_as_wrong():
     ("truth", "message"),
     [
         (table([[0, 0]]), "has 1 rows, the incomplete one 2"),
-        (table([[0, 0], [0, 1]]), r"row 2 \(index 1\), column 'b': the true table differs"),
-        (table([[0, -1], [0, 0]]), r"row 1 \(index 0\), column 'b': the true table differs"),
+        (
+            table([[0, 0], [0, 1]]),
+            r"row 2 \(index 1\), column 'b': the true table differs",
+        ),
+        (
+            table([[0, -1], [0, 0]]),
+            r"row 1 \(index 0\), column 'b': the true table differs",
+        ),
         (table([[0], [0]], ("b",), (("x",),)), "has no column 'a'"),
     ],
 )
@@ -82,7 +98,10 @@ def test_another_table_is_refused(truth, message):
 
 def test_means_leave_out_what_is_not_known():
     assert Mean.of([2.0, 4.0, nan, None]) == Mean(3.0, 1.0)
-    assert (Mean.of([2.0, -inf]).value, isnan(Mean.of([2.0, -inf]).error)) == (-inf, True)
+    assert (Mean.of([2.0, -inf]).value, isnan(Mean.of([2.0, -inf]).error)) == (
+        -inf,
+        True,
+    )
     assert isnan(Mean.of([2.0]).error)
     assert isnan(Mean.of([]).value)
 
@@ -115,6 +134,8 @@ def test_the_interval_of_a_sampled_divergence_covers_it_as_often_as_it_says():
 @pytest.mark.usefixtures("too_large")
 def test_a_drawn_row_that_the_model_excludes_proves_that_the_divergence_is_infinite():
     p = random_network(np.random.default_rng(1), 3, most_states=2)
-    excluding = type(p)(p.names, p.states, ((),) * 3, tuple(np.array([0.0, 1.0]) for _ in range(3)))
+    excluding = type(p)(
+        p.names, p.states, ((),) * 3, tuple(np.array([0.0, 1.0]) for _ in range(3))
+    )
     found = divergence(p, excluding)
     assert (found.value, found.method, found.interval) == (inf, "sampled", (inf, inf))

@@ -10,7 +10,12 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExactlearnError, TooLargeError
 from exactlearn.evaluation import sl_curves as module
-from exactlearn.evaluation.sl_curves import LANGUAGES, answers, random_queries, sl_curves
+from exactlearn.evaluation.sl_curves import (
+    LANGUAGES,
+    answers,
+    random_queries,
+    sl_curves,
+)
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from experiments.generators import drawn as rows_of
@@ -42,7 +47,11 @@ def test_each_language_gives_its_models():
 
 def test_a_time_limit_leaves_one_model_of_each_language():
     curves = sl_curves(drawn(200, 0), drawn(50, 1), time_limit=0.0)
-    assert curves.attrs["unfinished"] == list(curves["language"].unique()) == list(LANGUAGES)
+    assert (
+        curves.attrs["unfinished"]
+        == list(curves["language"].unique())
+        == list(LANGUAGES)
+    )
     counts = curves["language"].value_counts()
     assert counts["bn"] == counts["nb"] == 1
 

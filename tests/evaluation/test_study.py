@@ -27,7 +27,11 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(params=[1, 2, "cluster"])
 def jobs(request):
     """Return where runs are done: in this process, in two, or on a cluster."""
-    return request.getfixturevalue("client") if request.param == "cluster" else request.param
+    return (
+        request.getfixturevalue("client")
+        if request.param == "cluster"
+        else request.param
+    )
 
 
 def square(number, log=None):
@@ -159,7 +163,9 @@ def test_tasks_of_a_client_that_is_gone_stop(tmp_path):
     from distributed import Client, LocalCluster
 
     started, ended = tmp_path / "started", tmp_path / "ended"
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
         with Client(cluster) as client:
             run = cluster_results(note_the_end, [(started, ended)], client)
             control = SearchControl()

@@ -23,31 +23,43 @@ GRIDS = {grid.name: grid for grid in grids()}
 FOLDER = Path(experiments.__file__).parent
 
 
-PUBLIC = {package.__name__: {*package.__all__} for package in (el, el.graphs, el.queries)}
+PUBLIC = {
+    package.__name__: {*package.__all__} for package in (el, el.graphs, el.queries)
+}
 PUBLIC["exactlearn.errors"] = {"ColumnWarning"}
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem
+)
 def test_only_public_names_are_imported(path):
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("exactlearn.") for alias in node.names)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("exactlearn"):
-            assert {alias.name for alias in node.names} <= PUBLIC.get(node.module, set()), (
-                f"line {node.lineno}: from {node.module}"
-            )
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "exactlearn"
+        ):
+            assert {alias.name for alias in node.names} <= PUBLIC.get(
+                node.module, set()
+            ), f"line {node.lineno}: from {node.module}"
 
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_run_has_the_arguments_of_its_function_and_no_other_has_its_key(name):
     runs = list(GRIDS[name].runs(seeds=(0, 1)))
     module, function = runs[0].function.split(".")
-    signature = inspect.signature(getattr(import_module(f"experiments.{module}"), function))
+    signature = inspect.signature(
+        getattr(import_module(f"experiments.{module}"), function)
+    )
     for run in runs:
         signature.bind(**run.arguments, data="")
     named = {(run.case, run.arguments["method"], run.arguments["seed"]) for run in runs}
     assert len({run.key for run in runs}) == len(named) == len(runs)
-    assert set() < {run.key for run in GRIDS[name].runs(full=False)} <= {run.key for run in runs}
+    assert (
+        set()
+        < {run.key for run in GRIDS[name].runs(full=False)}
+        <= {run.key for run in runs}
+    )
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -59,9 +71,11 @@ def test_published_figures_are_those_of_cases_and_methods(name):
     assert set(published) <= {case for run in runs for case in (run.case, run.pool)}
     methods = {run.arguments["method"] for run in runs} - {""}
     for figures in published.values():
-        assert {name for name in figures if name not in methods} <= {"", "BN", "PDG"} or all(
-            name.split(", ")[0] in methods for name in figures
-        )
+        assert {name for name in figures if name not in methods} <= {
+            "",
+            "BN",
+            "PDG",
+        } or all(name.split(", ")[0] in methods for name in figures)
         assert max(map(len, figures.values())) <= len(columns)
     if after := grid.content.get("after"):
         assert callable(getattr(import_module(f"experiments.{grid.module}"), after))
@@ -75,7 +89,9 @@ def test_the_list_names_all_tables_and_figures_that_can_be_repeated(capsys):
     assert all(f"DEL, Table {table}" in printed for table in range(1, 9))
     texts = "Figure 3(a)|Figures 3(b) and 3(c)|Figure 5|Table 4.3|Figure 4.3|Figure 4.6|Figures 4.7"
     texts += "|4.9|Figure 4.8|Tables 5.1 to 5.3|Table 5.4|Table 5.5|Tables 5.6 to 5.9|Table 5.10"
-    texts += "|Table 5.11|Tables A.1 to A.13|PDG-SEM, Table 1|PDG-SEM, Figure 5|sections 6.1"
+    texts += (
+        "|Table 5.11|Tables A.1 to A.13|PDG-SEM, Table 1|PDG-SEM, Figure 5|sections 6.1"
+    )
     for text in texts.split("|"):
         assert text in printed
 
@@ -119,8 +135,12 @@ def test_what_is_done_is_kept_and_what_failed_or_was_cut_is_done_again(calls, tm
     runs = list(grid.runs())
     work(runs, Record(path))
     assert len(calls) == 6
-    assert [r["error"] for r in Record(path).done[runs[1].key]] == ["ValueError: no toy"]
-    assert Record(path).left(runs) == [run for run in runs if run.arguments["method"] == "broken"]
+    assert [r["error"] for r in Record(path).done[runs[1].key]] == [
+        "ValueError: no toy"
+    ]
+    assert Record(path).left(runs) == [
+        run for run in runs if run.arguments["method"] == "broken"
+    ]
     path.write_text(path.read_text("utf-8")[:-20], "utf-8")  # killed
     calls.clear()
     work(runs, Record(path))
@@ -132,7 +152,9 @@ def endless(*ignored):
         sum(range(1000))
 
 
-def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(monkeypatch, calls):
+def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(
+    monkeypatch, calls
+):
     (run, *_), record = toy().runs(), Record()
     work([run], record, seconds=0.0)
     assert (calls, record.done) == ([], {})
@@ -172,14 +194,20 @@ def summed(monkeypatch):
         return k
 
     def measured(*, method, seed, data, size, parts):
-        return {"value": sum(parts(str(k), partial(part_of, method, k)) for k in range(3))}
+        return {
+            "value": sum(parts(str(k), partial(part_of, method, k)) for k in range(3))
+        }
 
-    monkeypatch.setattr(runner, "import_module", lambda name: SimpleNamespace(measured=measured))
+    monkeypatch.setattr(
+        runner, "import_module", lambda name: SimpleNamespace(measured=measured)
+    )
     monkeypatch.setattr(runner, "FIRST_SECONDS", 0.2)
     return finished, endless_parts
 
 
-def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(summed, tmp_path):
+def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(
+    summed, tmp_path
+):
     finished, endless_parts = summed
     runs = list(toy(cases=[{"size": [1, 2]}]).runs(methods=["good"]))
     long, short = runs
@@ -211,15 +239,21 @@ def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
     assert shown == ["value 3.00"]
 
 
-@pytest.mark.parametrize(("installed", "lines"), [((), 2), (("sklearn", "matplotlib"), 0)])
+@pytest.mark.parametrize(
+    ("installed", "lines"), [((), 2), (("sklearn", "matplotlib"), 0)]
+)
 def test_extras_that_are_not_installed_are_named_once_before_any_run(
     installed, lines, monkeypatch, capsys
 ):
-    monkeypatch.setattr(extras, "find_spec", lambda module: module if module in installed else None)
+    monkeypatch.setattr(
+        extras, "find_spec", lambda module: module if module in installed else None
+    )
     names = ("augmentation-2", "augmentation-5", "deletion-figure-3a")
     plans = [(GRIDS[name], list(GRIDS[name].runs())) for name in names]
     left_out, told = extras.without_extras(plans, draws=True)
-    assert {run.arguments["method"] for run in left_out} == ({"svm-rbf"} if lines else set())
+    assert {run.arguments["method"] for run in left_out} == (
+        {"svm-rbf"} if lines else set()
+    )
     assert len(told) == lines
     assert all("exactlearn[" in line for line in told)
     assert len(extras.without_extras(plans, draws=False)[1]) == lines // 2
@@ -228,8 +262,12 @@ def test_extras_that_are_not_installed_are_named_once_before_any_run(
 
 
 def test_methods_of_scikit_learn_are_known():
-    methods = {run.arguments["method"] for grid in GRIDS.values() for run in grid.runs()}
-    needing = {name for name in methods & METHODS.keys() if METHODS[name].needs_scikit_learn}
+    methods = {
+        run.arguments["method"] for grid in GRIDS.values() for run in grid.runs()
+    }
+    needing = {
+        name for name in methods & METHODS.keys() if METHODS[name].needs_scikit_learn
+    }
     assert {*extras.BY_SKLEARN} == needing | {"svm-rbf"}
 
 
@@ -242,11 +280,17 @@ def test_means_errors_pools_and_published_figures(calls):
     found = summary(grid, frame_of(grid, runs, record))
     assert found.index.unique("case").tolist() == ["1", "2", "large", "both"]
     assert found.loc[("1", "good"), "value"] == pytest.approx(np.mean([2, 3, 4]))
-    assert found.loc[("both", "good"), "value"] == pytest.approx(np.mean([2.5, 3.5, 4.5]))
+    assert found.loc[("both", "good"), "value"] == pytest.approx(
+        np.mean([2.5, 3.5, 4.5])
+    )
     assert found.loc[("both", "good"), "value ±"] == pytest.approx(1 / np.sqrt(3))
     assert found.loc[("both", "good"), "paper value"] == pytest.approx(2.5 * np.log(2))
     assert found["n"].eq(3).all()
-    assert tuple(found.loc[("1", "bad"), ["ahead", "p"]]) == (0.0, 1.0) == paired([1] * 3, [1] * 3)
+    assert (
+        tuple(found.loc[("1", "bad"), ["ahead", "p"]])
+        == (0.0, 1.0)
+        == paired([1] * 3, [1] * 3)
+    )
     assert paired([3, 5, 5, 5], [2, 4, 4, 4]) == (1.0, 0.125)
     assert np.isnan(paired([1, 2], [0, 1])[1])
     text = printed(grid, found)
@@ -255,11 +299,15 @@ def test_means_errors_pools_and_published_figures(calls):
 
 
 def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
-    grid = toy(published={"columns": ["value"], "both": {"good": [2.5]}}, compare="value")
+    grid = toy(
+        published={"columns": ["value"], "both": {"good": [2.5]}}, compare="value"
+    )
     runs = list(grid.runs(seeds=(0, 1)))
     record = Record()
     work(runs, record)
-    of_one_value = [run for run in runs if run.arguments["method"] == "bad" and run.case == "1"]
+    of_one_value = [
+        run for run in runs if run.arguments["method"] == "bad" and run.case == "1"
+    ]
     both_values = summary(grid, frame_of(grid, runs, record)).loc["both", "value"]
     del record.done[of_one_value[1].key]
     found = summary(grid, frame_of(grid, runs, record))
@@ -268,7 +316,9 @@ def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
     assert found.loc[("1", "good"), "value"] == 2.0
     first_of_good = next(run for run in runs if run.arguments["method"] == "good")
     of_one_repetition = {**record.done}
-    del of_one_repetition[first_of_good.key]  # cut short, so that the second one is done before it
+    del of_one_repetition[
+        first_of_good.key
+    ]  # cut short, so that the second one is done before it
     found = summary(grid, frame_of(grid, runs, Record(done=of_one_repetition)))
     assert found.loc["1"].index.tolist() == ["good", "bad"]
     found = summary(grid, frame_of(grid, runs, record))
@@ -285,7 +335,10 @@ def test_a_method_that_fails_has_its_error_and_leaves_the_others_their_means(cal
         runs, record = list(grid.runs(seeds=(0, 1))), Record()
         work(runs, record)
         found = summary(grid, frame_of(grid, runs, record))
-        assert found.loc[("large", "broken"), ["n", "error"]].tolist() == [0, "ValueError: no toy"]
+        assert found.loc[("large", "broken"), ["n", "error"]].tolist() == [
+            0,
+            "ValueError: no toy",
+        ]
         if "good" in methods:
             assert found.loc[("large", "good"), ["n", "value"]].tolist() == [2, 10.5]
 
@@ -296,7 +349,9 @@ def test_several_rows_of_a_run_have_labels_and_figures_their_points(tmp_path):
     grid, record = toy(figures=figures, methods=[""]), Record()
     runs = list(grid.runs())
     for run in runs:
-        record.keep(run, [{"label": name, "value": run.arguments["size"]} for name in "ab"])
+        record.keep(
+            run, [{"label": name, "value": run.arguments["size"]} for name in "ab"]
+        )
     frame = frame_of(grid, runs, record)
     assert set(frame["method"]) == {"a", "b"}
     write(tmp_path, grid, "text\n", {"": summary(grid, frame), "more": frame}, frame)
@@ -323,4 +378,9 @@ def test_unknown_tables_and_missing_data_are_refused(monkeypatch, capsys):
         with pytest.raises(SystemExit):
             main(words)
         assert told in capsys.readouterr().err
-    assert [seconds_of(text) for text in ("90", "90s", "10m", "2h")] == [90, 90, 600, 7200]
+    assert [seconds_of(text) for text in ("90", "90s", "10m", "2h")] == [
+        90,
+        90,
+        600,
+        7200,
+    ]

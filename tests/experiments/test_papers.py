@@ -29,8 +29,12 @@ def data(tmp_path):
     """A folder of public data with three small tables."""
     rng = np.random.default_rng(0)
     (tmp_path / "uci").mkdir()
-    rows = [f"M,{','.join(f'{x:.3f}' for x in rng.random(7))},{k % 7}" for k in range(90)]
-    pd.Series(rows).to_csv(tmp_path / "uci" / "abalone.data.gz", index=False, header=False, sep=";")
+    rows = [
+        f"M,{','.join(f'{x:.3f}' for x in rng.random(7))},{k % 7}" for k in range(90)
+    ]
+    pd.Series(rows).to_csv(
+        tmp_path / "uci" / "abalone.data.gz", index=False, header=False, sep=";"
+    )
     codes = rng.integers(0, 3, (60, 4))
     text = "\n".join(",".join("?ny"[c] for c in row) for row in codes)
     for name in ("house-votes-84.data", "SPECT.train", "SPECT.test"):
@@ -44,7 +48,9 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(thesis, "TEST_ROWS", 100)
 
 
-@pytest.mark.parametrize("method", ["t-local", "structural-em-hard", completions.GENERATING])
+@pytest.mark.parametrize(
+    "method", ["t-local", "structural-em-hard", completions.GENERATING]
+)
 def test_cells_of_a_network_are_completed(method):
     how = {"seed": 0, "data": "", "source": "cancer", "rows": 60, "hidden": "mcar:2"}
     row = completions.augmentation(method=method, **how)
@@ -62,14 +68,28 @@ def test_labels_of_one_state_are_hidden_and_classified():
 
 
 def test_imputers_complete_the_same_cells_and_the_better_one_is_told(data):
-    how = {"seed": 1, "data": data, "table": "abalone", "hidden": "mcar:0.2", "rows": 60}
-    found = [completions.imputers(method=method, **how) for method in ("mode", "posterior")]
+    how = {
+        "seed": 1,
+        "data": data,
+        "table": "abalone",
+        "hidden": "mcar:0.2",
+        "rows": 60,
+    }
+    found = [
+        completions.imputers(method=method, **how) for method in ("mode", "posterior")
+    ]
     row = found[0]
     assert found[1]["cells"] == row["cells"]
     assert sum(row["losses"]) / row["cells"] == pytest.approx(row["log_loss"], abs=1e-3)
-    better = found[0] | {"losses": (np.array(found[0]["losses"]) / 2).tolist(), "log_loss": 0.5}
+    better = found[0] | {
+        "losses": (np.array(found[0]["losses"]) / 2).tolist(),
+        "log_loss": 0.5,
+    }
     same = {"case": "abalone", "seed": 1, "seconds": 1.0}
-    rows = [{**same, "method": "mode", **found[0]}, {**same, "method": "better", **better}]
+    rows = [
+        {**same, "method": "mode", **found[0]},
+        {**same, "method": "better", **better},
+    ]
     tables = completions.verdicts(GRID, pd.DataFrame(rows))
     assert tables["verdicts"].loc["abalone"].tolist()[::2] == ["better", "better"]
     assert tables["means"].loc["better", "log_loss"] == 0.5
@@ -85,7 +105,10 @@ def test_the_test_by_rows_has_its_level_and_holm_is_step_by_step():
 
 def test_public_sets_are_prepared_and_counted(data):
     table = sources.public_set("abalone", data, np.random.default_rng(0), 50)
-    assert (table.codes.shape, set(table.cardinalities)) == ((50, 8), {5})  # X0 is constant
+    assert (table.codes.shape, set(table.cardinalities)) == (
+        (50, 8),
+        {5},
+    )  # X0 is constant
     assert sum(part.n_rows for part in sources.thesis_split("Abalone", data, 0)) == 90
     assert sources.table("SPECT", data).n_rows == 120
     assert set(sources.HALVES["development"]).isdisjoint(sources.HALVES["test"])
@@ -94,14 +117,18 @@ def test_public_sets_are_prepared_and_counted(data):
     row = thesis.counted(method="", seed=0, data=data, table="Abalone")
     assert row["entropy"] == pytest.approx(np.log(90))
     rows = thesis.smoothing(method="", seed=0, data=data, table="Abalone")
-    (chosen, *_) = thesis.smoothing_choices(GRID, pd.DataFrame(rows))["choices"]["pseudo_count"]
+    (chosen, *_) = thesis.smoothing_choices(GRID, pd.DataFrame(rows))["choices"][
+        "pseudo_count"
+    ]
     assert chosen in thesis.PSEUDO_COUNTS
 
 
 @pytest.mark.parametrize("method", ["EM-1", "F-MAR + EM", "D-MCAR", "IF-MAR"])
 def test_parameters_of_the_fire_alarm_are_estimated_with_both_pseudo_counts(method):
     how = {"network": "fire alarm", "rows": 500, "hidden": "random-mar:0.3:2:0.5:1.0:3"}
-    rows = deletion.parameters(method=method, seed=0, data="", limit=60.0, divergence=True, **how)
+    rows = deletion.parameters(
+        method=method, seed=0, data="", limit=60.0, divergence=True, **how
+    )
     assert [row["label"] for row in rows] == ["pseudo-count 1", "pseudo-count 0.25"]
     assert 0.5 > rows[0]["kl"] != rows[1]["kl"] > 0
 
@@ -110,16 +137,31 @@ def test_the_four_cycle_is_searched_and_no_start_exceeds_the_optimum(monkeypatch
     monkeypatch.setattr(equivalence, "COPIES", 2)
     monkeypatch.setattr(equivalence, "STARTS", 4)
     rows = []
-    how = {"data": "", "source": "", "marginals": (0.22, 0.35), "rows": 2000, "max_parents": 3}
+    how = {
+        "data": "",
+        "source": "",
+        "marginals": (0.22, 0.35),
+        "rows": 2000,
+        "max_parents": 3,
+    }
     for method, seed in product(("exact", "ges 1", "ges 2", "kes 0.5"), (0, 1)):
         found = equivalence.starts(method=method, seed=seed, **how)
-        rows += [{"case": "toy", "method": method, "seed": seed, **row} for row in found]
+        rows += [
+            {"case": "toy", "method": method, "seed": seed, **row} for row in found
+        ]
     found = equivalence.scores(GRID, pd.DataFrame(rows))["starts"].droplevel("case")
     assert found["starts"].tolist() == [1, 1, 1, 8]
     assert (found["best"] <= found.loc["exact", "best"] + 1e-6).all()
 
 
-METHODS = ("structural-em", "structural-em-hard", "expected", "counts f-mcar", "t-local", "mode")
+METHODS = (
+    "structural-em",
+    "structural-em-hard",
+    "expected",
+    "counts f-mcar",
+    "t-local",
+    "mode",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,8 +180,12 @@ def test_methods_are_behind_the_best_one_that_learns_from_incomplete_rows():
         for m, values in likelihoods.items()
         for n, x in zip("ab", values, strict=True)
     ]
-    behind = incomplete.shortfalls(GRID, pd.DataFrame(rows))["shortfalls"].droplevel([0, 1, 2])
-    assert behind.loc["em", ["behind", "most", "close"]].tolist() == pytest.approx([0.25, 0.5, 1])
+    behind = incomplete.shortfalls(GRID, pd.DataFrame(rows))["shortfalls"].droplevel(
+        [0, 1, 2]
+    )
+    assert behind.loc["em", ["behind", "most", "close"]].tolist() == pytest.approx(
+        [0.25, 0.5, 1]
+    )
     fewer = pd.DataFrame(rows[:-1])  # a table that 'complete' lacks counts for none
     behind = incomplete.shortfalls(GRID, fewer)["shortfalls"].droplevel([0, 1, 2])
     assert behind.loc["em", ["n", "behind"]].tolist() == [1, 0.0]
@@ -149,7 +195,15 @@ def test_structural_em_of_decision_graphs_beside_its_rivals(monkeypatch, data):
     for name, number in (("TEST_ROWS", 200), ("ROWS", 80), ("FOLDS", 2)):
         monkeypatch.setattr(pdg_sem, name, number)
     rows = []
-    methods = ("PDG", "available", "complete", "first model", "true tree", "NB", "generating model")
+    methods = (
+        "PDG",
+        "available",
+        "complete",
+        "first model",
+        "true tree",
+        "NB",
+        "generating model",
+    )
     for method, seed in product(methods, (0, 1)):
         how = {"variables": 5, "rows": 250, "share": 0.1}
         (row,) = pdg_sem.random_graph(method=method, seed=seed, data="", **how)
@@ -157,17 +211,27 @@ def test_structural_em_of_decision_graphs_beside_its_rivals(monkeypatch, data):
     found = pdg_sem.tests(GRID, pd.DataFrame(rows))["tests"]
     assert found[["better", "level", "worse"]].sum(axis=1).eq(1).all()
     assert pdg_sem.dense(method="PDG", seed=0, data="", share=0.1)["size"] > 13
-    assert pdg_sem.left_out(method="BN", seed=0, data=data, table="house-votes-84")[0]["size"] > 3
+    assert (
+        pdg_sem.left_out(method="BN", seed=0, data=data, table="house-votes-84")[0][
+            "size"
+        ]
+        > 3
+    )
 
 
-def test_random_decision_graphs_are_valid_and_the_forest_of_logic1_has_its_size(few_rows):
+def test_random_decision_graphs_are_valid_and_the_forest_of_logic1_has_its_size(
+    few_rows,
+):
     for seed in range(5):
         graph = generators.random_decision_graph(7, np.random.default_rng(seed))
         graph.check()
         assert generators.drawn(graph, 9, np.random.default_rng(0)).n_rows == 9
     row = thesis.logic(method="given forest", seed=0, data="", table="Logic1")
     assert (row["size"], row["train"]) == (46, pytest.approx(-4 * np.log(2), abs=0.05))
-    assert thesis.logic(method="learned forest", seed=0, data="", table="Logic2")["size"] >= 18
+    assert (
+        thesis.logic(method="learned forest", seed=0, data="", table="Logic2")["size"]
+        >= 18
+    )
     assert thesis.logic(method="true model", seed=0, data="", table="Rnd5")["test"] < 0
 
 
@@ -177,7 +241,9 @@ def test_languages_and_hybrids_of_a_relation(few_rows):
         for method in ("PDG", "BN", "true model")
         for row in thesis.languages(method=method, seed=0, data="", table="Logic2")
     ]
-    found = thesis.choices(Grid("toy", {"columns": {"size": 0, "test": 3}}), pd.DataFrame(rows))
+    found = thesis.choices(
+        Grid("toy", {"columns": {"size": 0, "test": 3}}), pd.DataFrame(rows)
+    )
     assert found["chosen"].loc[("Logic2", "PDG, BIC"), "size"] == 18
     assert found["dominance"].loc[("Logic2", "test"), "best"] == "PDG"
     bn, pdg = thesis.hybrid(method="", seed=0, data="", table="Logic1", kind="BIC")
@@ -194,7 +260,10 @@ def test_choices_are_judged_by_other_rows_beside_fixed_ones(data):
     assert found.loc["1", "mean loss"] == 0
     assert choices.smoothing(method="auto", table="cancer", **how)["chosen"] > 0
     found = choices.strengths(method="1", table="cancer", samples=4, **how)
-    assert [sum(row[key] for row in found) for key in ("number", "true")] == [20 + 10, 4 + 4]
+    assert [sum(row[key] for row in found) for key in ("number", "true")] == [
+        20 + 10,
+        4 + 4,
+    ]
 
 
 def test_a_language_dominates_where_its_best_model_of_every_size_is_likelier():
@@ -203,7 +272,9 @@ def test_a_language_dominates_where_its_best_model_of_every_size_is_likelier():
         "nb": [(2, -4.5), (4, -4.2)],
         "pdg": [(1, -2.0), (4, -1.0)],
     }
-    curves = {key: pd.DataFrame(own, columns=["size", "test"]) for key, own in points.items()}
+    curves = {
+        key: pd.DataFrame(own, columns=["size", "test"]) for key, own in points.items()
+    }
     best, worst = (thesis.dominating(curves, "test", sign) for sign in (1, -1))
     assert (best, worst) == ("pdg", "nb")
     curves["pdg"].loc[1, "size"], curves["pdg"].loc[0, "test"] = 5, -3.4
@@ -222,10 +293,14 @@ def test_random_mar_draws_its_causes_from_separators_and_neighbours():
     spec = "random-mar:0.8:2:0.5:0.5:3"
     incomplete, graph = mechanisms.hide_cells(table_of(50, 20), spec, rng, unrelated)
     assert len(graph.causes) == 16
-    assert {*np.unique(incomplete.missing_cells[:, 1])} <= {int(v[1:]) for v in graph.causes}
+    assert {*np.unique(incomplete.missing_cells[:, 1])} <= {
+        int(v[1:]) for v in graph.causes
+    }
     assert len({u for causes in graph.causes.values() for u in causes}) == 3
     with pytest.raises(ValueError, match="take fewer"):
-        mechanisms.hide_cells(table_of(50, 4), "random-mar:0.5:3:1:1", rng, unrelated[:4])
+        mechanisms.hide_cells(
+            table_of(50, 4), "random-mar:0.5:3:1:1", rng, unrelated[:4]
+        )
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -35,8 +35,14 @@ def coded_tables(draw, min_rows=20):
 
 
 @settings(max_examples=60)
-@given(table=coded_tables(), separator=st.sampled_from(" ,;"), block=st.sampled_from([None, 40]))
-def test_a_line_of_arities_declares_the_states(tmp_path_factory, table, separator, block):
+@given(
+    table=coded_tables(),
+    separator=st.sampled_from(" ,;"),
+    block=st.sampled_from([None, 40]),
+)
+def test_a_line_of_arities_declares_the_states(
+    tmp_path_factory, table, separator, block
+):
     arities, codes = table
     names = [f"v{k}" for k in range(len(arities))]
     n_seen = sum(len({*column} - {-1}) for column in codes.T)
@@ -47,13 +53,17 @@ def test_a_line_of_arities_declares_the_states(tmp_path_factory, table, separato
     read = read_dataset if block is None else partial(read_merged, block_bytes=block)
     with pytest.warns(ColumnWarning, match="line 2 holds the numbers of states"):
         found = read(path)
-    expected = Dataset(codes, names, [tuple(map(str, range(arity))) for arity in arities])
+    expected = Dataset(
+        codes, names, [tuple(map(str, range(arity))) for arity in arities]
+    )
     assert found == (expected if block is None else merge_rows([expected]))
 
 
 @settings(max_examples=100)
 @given(table=coded_tables(min_rows=1), header=st.booleans(), data=st.data())
-def test_a_row_is_never_taken_for_arities_in_silence(tmp_path_factory, table, header, data):
+def test_a_row_is_never_taken_for_arities_in_silence(
+    tmp_path_factory, table, header, data
+):
     arities, codes = table
     first = data.draw(st.tuples(*(st.integers(0, arity) for arity in arities)))
     rows = [first, *np.abs(codes).tolist()]
@@ -66,7 +76,9 @@ def test_a_row_is_never_taken_for_arities_in_silence(tmp_path_factory, table, he
             table = read_dataset(path, header=header)
         except DataError:  # constant columns, or a line that may be both
             return
-    assert table.n_rows == len(rows) or [w for w in caught if "numbers of states" in str(w.message)]
+    assert table.n_rows == len(rows) or [
+        w for w in caught if "numbers of states" in str(w.message)
+    ]
 
 
 @settings(max_examples=60)
@@ -116,8 +128,16 @@ def test_arities_are_read(tmp_path, text, options, states):
             "line 2: '2 4' may be a row, or .*arities=False.*arities=True",
         ),
         ("x y\n2 40\n" + ROWS, {}, "line 2: '2 40' may be a row"),
-        ("x y\n2 z\n" + ROWS, {"arities": True}, "line 2: expected the number of states of each"),
-        ("x y\n2 3\n" + WORDS, {}, "column 'y': 2 states, but the line of arities says 3"),
+        (
+            "x y\n2 z\n" + ROWS,
+            {"arities": True},
+            "line 2: expected the number of states of each",
+        ),
+        (
+            "x y\n2 3\n" + WORDS,
+            {},
+            "column 'y': 2 states, but the line of arities says 3",
+        ),
         (
             "x y\n2 2\n" + ROWS,
             {"arities": True, "states": {"y": [*"0123"]}},
@@ -135,7 +155,9 @@ def test_arities_that_do_not_hold_are_refused(tmp_path, text, options, message):
         read_merged(path, block_bytes=20, **options)
 
 
-@pytest.mark.filterwarnings("ignore:columns that in all:exactlearn.errors.ColumnWarning")
+@pytest.mark.filterwarnings(
+    "ignore:columns that in all:exactlearn.errors.ColumnWarning"
+)
 @pytest.mark.parametrize(
     "first", ["2 2", "2 1", "1 1", "0 1", "2.0 3", "02 3"], ids=lambda text: text
 )
@@ -167,7 +189,9 @@ def test_the_command_line_reads_arities_and_says_so(tmp_path):
     best = el.solve(el.candidate_parent_sets(table, "bdeu"))
     assert run_json("solve", path, "--json")["score"] == pytest.approx(best.score)
     assert "line 2 holds the numbers of states" in invoke("solve", path).stderr
-    assert run_json("solve", path, "--json", "--no-arities")["score"] != pytest.approx(best.score)
+    assert run_json("solve", path, "--json", "--no-arities")["score"] != pytest.approx(
+        best.score
+    )
     assert "numbers of states" not in invoke("solve", path, "--no-arities").stderr
 
 
@@ -197,7 +221,9 @@ def test_blanks_in_place_of_commas_part_the_columns(tmp_path):
         ("t.tsv", "A B\n0 1\n1 0\n", ("A", "B")),
     ],
 )
-def test_separators_that_the_suffix_does_not_mean_are_found(tmp_path, name, text, names):
+def test_separators_that_the_suffix_does_not_mean_are_found(
+    tmp_path, name, text, names
+):
     (tmp_path / name).write_text(text)
     with pytest.warns(ColumnWarning, match="as .* means, found .* in each line"):
         assert read_dataset(tmp_path / name).names == names
@@ -209,10 +235,14 @@ def test_one_column_of_words_is_read_where_no_separator_is_in_each_line(tmp_path
     assert read_dataset(path).states == (("blue", "dark red"),)
 
 
-def test_one_column_that_seems_to_hold_several_is_refused_unless_its_separator_is_given(tmp_path):
+def test_one_column_that_seems_to_hold_several_is_refused_unless_its_separator_is_given(
+    tmp_path,
+):
     path = tmp_path / "t.csv"
     path.write_text("favourite colour\nlight blue\nvery dark red\n")
-    with pytest.raises(FormatError, match=r"each line holds white space.*separator=','"):
+    with pytest.raises(
+        FormatError, match=r"each line holds white space.*separator=','"
+    ):
         read_dataset(path)
     assert read_dataset(path, separator=",").n_variables == 1
 

@@ -48,7 +48,9 @@ def test_public_files_load_and_come_back_bit_for_bit(data_dir, name):
     assert counts == PUBLISHED[name]
     written = format_bif(network)
     assert_same(parse_bif(written), network)
-    if "property" not in written:  # but for the numbers, its lines are those of the repository
+    if (
+        "property" not in written
+    ):  # but for the numbers, its lines are those of the repository
         ours, theirs = (
             [re.sub(f" {NUMBERS};", "", line).rstrip() for line in each.splitlines()]
             for each in (written, text)
@@ -177,7 +179,9 @@ def test_cycles_are_named():
 
 def test_a_table_beyond_memory_is_refused_before_it_is_made():
     parents = " ".join(f"x{v}" for v in range(70))
-    text = "".join(f"variable {v} {{ type discrete [2] {{ n y }}; }}\n" for v in parents.split())
+    text = "".join(
+        f"variable {v} {{ type discrete [2] {{ n y }}; }}\n" for v in parents.split()
+    )
     text += VARIABLES + f"probability (a | {parents}) {{ default 0.5 0.5; }}"
     with pytest.raises(
         FormatError, match="70 parents, the network has 2361183241434822606848 entries"
@@ -187,9 +191,13 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
 
 def test_tables_beyond_memory_together_are_refused(monkeypatch):
     monkeypatch.setattr("exactlearn.formats.bif.LARGEST_TABLE", 7)
-    declared = "".join(f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz")
+    declared = "".join(
+        f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz"
+    )
     first = "probability ( x ) { table 1 0; } probability ( y | x ) { default 1 0; }"
-    with pytest.raises(FormatError, match=r"'z', .* the network has 8 entries, expected at most 7"):
+    with pytest.raises(
+        FormatError, match=r"'z', .* the network has 8 entries, expected at most 7"
+    ):
         parse_bif(f"{declared} {first} probability ( z ) {{ table 1 0; }}")
 
 
@@ -201,7 +209,10 @@ def test_names_that_no_file_can_hold_are_encoded(tmp_path):
 
 def test_plain_names_are_written_as_they_are():
     network = BayesianNetwork(
-        ("Dog-out", "a.b"), (("0", "-1"), ("yes", "Yes")), ((), (0,)), (np.full(2, 0.5), np.eye(2))
+        ("Dog-out", "a.b"),
+        (("0", "-1"), ("yes", "Yes")),
+        ((), (0,)),
+        (np.full(2, 0.5), np.eye(2)),
     )
     assert format_bif(network) == (
         "network unknown {\n}\n"
@@ -242,13 +253,18 @@ def test_our_lines_are_those_of_the_repository_but_for_properties(names):
         ),
     )
     for line in format_bif(network).splitlines():
-        is_property = re.fullmatch(r'  property exactlearn_(name|states) = "[^;{}=]*" ;', line)
+        is_property = re.fullmatch(
+            r'  property exactlearn_(name|states) = "[^;{}=]*" ;', line
+        )
         assert is_property or BNLEARN_LINE.fullmatch(line)
 
 
 def test_other_names_are_written_as_words_and_stand_in_a_property():
     network = BayesianNetwork(
-        ("a b", "a_b", "table"), (("<=1", "(1, 2]"),) * 3, ((),) * 3, (np.full(2, 0.5),) * 3
+        ("a b", "a_b", "table"),
+        (("<=1", "(1, 2]"),) * 3,
+        ((),) * 3,
+        (np.full(2, 0.5),) * 3,
     )
     text = format_bif(network)
     assert text.startswith(

@@ -62,7 +62,12 @@ def content_of_table(data: Dataset) -> Any:
 
 
 def content_of_network(network: Any) -> Any:
-    return network.names, network.states, network.parents, [t.tobytes() for t in network.tables]
+    return (
+        network.names,
+        network.states,
+        network.parents,
+        [t.tobytes() for t in network.tables],
+    )
 
 
 def content_of_graph(graph: Any) -> Any:
@@ -71,7 +76,9 @@ def content_of_graph(graph: Any) -> Any:
 
 
 def content_of_problem(problem: Any) -> Any:
-    return problem.names, [sorted(problem.candidates(v)) for v in range(problem.n_variables)]
+    return problem.names, [
+        sorted(problem.candidates(v)) for v in range(problem.n_variables)
+    ]
 
 
 NETWORK = Content("network", lambda rng: random_network(rng, 5), write_model, read_model,
@@ -80,13 +87,21 @@ GRAPH = Content(
     "graph", lambda rng: random_graph(rng, 5), write_model, read_model, content_of_graph
 )
 NAIVE_BAYES = Content(
-    "naive Bayes", lambda rng: random_naive_bayes(rng, 5, 3), write_model, read_model, lambda m: m
+    "naive Bayes",
+    lambda rng: random_naive_bayes(rng, 5, 3),
+    write_model,
+    read_model,
+    lambda m: m,
 )
-STRUCTURE = Content("structure", draw_structure, write_graph, read_graph, lambda found: found)
+STRUCTURE = Content(
+    "structure", draw_structure, write_graph, read_graph, lambda found: found
+)
 TABLE = Content("table", draw_table, write_dataset, read_dataset, content_of_table)
 SCORES = Content(
     "scores",
-    lambda rng: candidate_parent_sets(complete(draw_table(rng)), BDeu(1.0), max_parents=2),
+    lambda rng: candidate_parent_sets(
+        complete(draw_table(rng)), BDeu(1.0), max_parents=2
+    ),
     write_scores,
     read_scores,
     content_of_problem,
@@ -97,7 +112,9 @@ def complete(data: Dataset) -> Dataset:
     return replace(data, codes=np.maximum(data.codes, 0))
 
 
-NEEDS_PYARROW = pytest.mark.skipif(find_spec("pyarrow") is None, reason="PyArrow is missing")
+NEEDS_PYARROW = pytest.mark.skipif(
+    find_spec("pyarrow") is None, reason="PyArrow is missing"
+)
 
 CASES = [
     pytest.param(
@@ -124,14 +141,20 @@ each_format = pytest.mark.parametrize(("content", "suffix"), CASES)
 def test_what_is_written_is_read_again(content, suffix, seed, tmp_path):
     given = content.draw(np.random.default_rng(seed))
     content.write(given, tmp_path / f"a{suffix}")
-    assert content.comparable(content.read(tmp_path / f"a{suffix}")) == content.comparable(given)
+    assert content.comparable(
+        content.read(tmp_path / f"a{suffix}")
+    ) == content.comparable(given)
 
 
 @each_format
 def test_the_same_content_gives_the_same_bytes(content, suffix, tmp_path):
     for name in "ab":
-        content.write(content.draw(np.random.default_rng(1)), tmp_path / f"{name}{suffix}")
-    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+        content.write(
+            content.draw(np.random.default_rng(1)), tmp_path / f"{name}{suffix}"
+        )
+    assert (tmp_path / f"a{suffix}").read_bytes() == (
+        tmp_path / f"b{suffix}"
+    ).read_bytes()
 
 
 @each_format
@@ -145,7 +168,11 @@ def test_a_text_may_be_compressed_and_a_suffix_in_capitals(content, suffix, tmp_
 @each_format
 def test_what_is_no_file_is_refused(content, suffix, tmp_path):
     (tmp_path / f"folder{suffix}").mkdir()
-    for name, message in (("none", "no (such )?file"), ("folder", "folder"), ("\0", "file")):
+    for name, message in (
+        ("none", "no (such )?file"),
+        ("folder", "folder"),
+        ("\0", "file"),
+    ):
         with pytest.raises(OptionError, match=message):
             content.read(tmp_path / f"{name}{suffix}")
 
@@ -168,7 +195,9 @@ def test_what_is_no_text_is_refused_with_its_place(content, suffix, tmp_path):
 
 @each_format
 @pytest.mark.parametrize("damage", ["cut", "changed", "binary", "empty"])
-def test_a_damaged_file_is_read_or_refused_by_its_name(content, suffix, damage, tmp_path):
+def test_a_damaged_file_is_read_or_refused_by_its_name(
+    content, suffix, damage, tmp_path
+):
     """Whatever stands in the file: an answer or an error of the package, nothing else."""
     path = tmp_path / f"a{suffix}"
     content.write(content.draw(np.random.default_rng(3)), path)
@@ -192,7 +221,11 @@ def damaged(whole: bytes, damage: str, rng: random.Random) -> bytes:
         return whole[: rng.randrange(len(whole))]
     if damage == "changed":
         place = rng.randrange(len(whole))
-        return whole[:place] + rng.choice([b"{", b'"', b"-1", b"\n", b"|"]) + whole[place + 1 :]
+        return (
+            whole[:place]
+            + rng.choice([b"{", b'"', b"-1", b"\n", b"|"])
+            + whole[place + 1 :]
+        )
     return rng.randbytes(rng.randrange(1, 300)) if damage == "binary" else b""
 
 
@@ -215,7 +248,9 @@ def refuse(*_: object) -> None:
 def test_a_table_format_is_one_entry(tmp_path, monkeypatch):
     def read(path, layout):
         cells = np.array([line.split("/") for line in path.read_text().split()])
-        columns = [Column(name, *np.unique(own, return_inverse=True)) for name, *own in cells.T]
+        columns = [
+            Column(name, *np.unique(own, return_inverse=True)) for name, *own in cells.T
+        ]
         yield LabelledRows(path, columns, np.arange(1, len(cells)))
 
     def write(dataset, names, path, missing):
@@ -238,11 +273,15 @@ def test_a_format_of_scores_is_one_entry(tmp_path, monkeypatch):
 
 def test_a_format_of_networks_is_one_entry(tmp_path, monkeypatch):
     network = random_network(np.random.default_rng(0), 3)
-    with pytest.raises(OptionError, match=r"a network, ending in \.bif, .*found '\.new'"):
+    with pytest.raises(
+        OptionError, match=r"a network, ending in \.bif, .*found '\.new'"
+    ):
         write_model(network, tmp_path / "a.new")
     written = []
     monkeypatch.setitem(
-        models.NETWORKS, ".new", Format(lambda path: network, lambda *given: written.append(given))
+        models.NETWORKS,
+        ".new",
+        Format(lambda path: network, lambda *given: written.append(given)),
     )
     write_model(network, tmp_path / "a.new")
     (tmp_path / "a.new").touch()

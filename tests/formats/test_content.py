@@ -23,14 +23,25 @@ def files(tmp_path_factory):
     for suffix in ("bif", "xmlbif", "net"):
         el.write_model(network, folder / f"cancer.{suffix}")
     el.write_model(el.compile_network(network), folder / "cancer.pdg.json")
-    el.write_model(el.learn_naive_bayes(table, components=2).model, folder / "cancer.nb.json")
+    el.write_model(
+        el.learn_naive_bayes(table, components=2).model, folder / "cancer.nb.json"
+    )
     el.write_graph(network.structure, folder / "graph.json")
-    el.write_scores(el.candidate_parent_sets(table, "bic", max_parents=1), folder / "cancer.jkl")
-    solved = ("--certificate", folder / "certificate.json", "-o", folder / "record.json")
+    el.write_scores(
+        el.candidate_parent_sets(table, "bic", max_parents=1), folder / "cancer.jkl"
+    )
+    solved = (
+        "--certificate",
+        folder / "certificate.json",
+        "-o",
+        folder / "record.json",
+    )
     invoke("solve", folder / "cancer.jkl", *solved)
     el.write_dataset(table, folder / "cancer.csv")
     (folder / "run.toml").write_bytes(instance("cancer.toml").read_bytes())
-    (folder / "page.html").write_text("<!DOCTYPE html>\n<html><body>a,b</body></html>\n")
+    (folder / "page.html").write_text(
+        "<!DOCTYPE html>\n<html><body>a,b</body></html>\n"
+    )
     (folder / "table.xml").write_text("<?xml version='1.0'?>\n<rows/>\n")
     (folder / "rows.json").write_text(json.dumps([{"a": 1}, {"a": 2}]))
     for name, start in BINARY.items():
@@ -65,7 +76,11 @@ BINARY = {
 TEXTS = [
     *("a network in BIF", "a network in XMLBIF", "a network in the net language"),
     *("a decision graph", "a naive Bayes model", "a graph", "a file of local scores"),
-    *("a certificate", "the record of a command", "a run file or a file of constraints"),
+    *(
+        "a certificate",
+        "the record of a command",
+        "a run file or a file of constraints",
+    ),
     *("a table", "a web page", "a file of XML", "a file of JSON"),
 ]
 
@@ -74,7 +89,11 @@ READERS = {
     "model": (
         el.read_model,
         [
-            *("a network in BIF", "a network in XMLBIF", "a network in the net language"),
+            *(
+                "a network in BIF",
+                "a network in XMLBIF",
+                "a network in the net language",
+            ),
             *("a decision graph", "a naive Bayes model"),
         ],
     ),
@@ -86,7 +105,11 @@ READERS = {
         read_graph,
         [
             *("a graph", "the record of a command", "a file of JSON"),
-            *("a network in BIF", "a network in XMLBIF", "a network in the net language"),
+            *(
+                "a network in BIF",
+                "a network in XMLBIF",
+                "a network in the net language",
+            ),
         ],
     ),
     "scores": (el.read_scores, ["a file of local scores"]),
@@ -105,9 +128,13 @@ def test_a_file_of_another_kind_is_called_by_its_name(files, reader, kind):
         read(files[kind])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in [*TEXTS, *BINARY] if kind != "a table"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in [*TEXTS, *BINARY] if kind != "a table"]
+)
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_table_by_its_suffix_that_holds_something_else_is_refused(files, tmp_path, kind, packed):
+def test_a_table_by_its_suffix_that_holds_something_else_is_refused(
+    files, tmp_path, kind, packed
+):
     content = files[kind].read_bytes()
     path = tmp_path / ("t.csv.gz" if packed else "t.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
@@ -120,13 +147,25 @@ def test_a_table_by_its_suffix_that_holds_something_else_is_refused(files, tmp_p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["solve", "a network in BIF"], "expected a table, found a network in BIF; .* query"),
-        (["query", "a table", "--target", "Smoker"], "found a table; .*exactlearn solve"),
+        (
+            ["solve", "a network in BIF"],
+            "expected a table, found a network in BIF; .* query",
+        ),
+        (
+            ["query", "a table", "--target", "Smoker"],
+            "found a table; .*exactlearn solve",
+        ),
         (["solve", "a certificate"], "found a certificate; .*exactlearn verify"),
         (["run", "a table"], "expected a run file .*, found a table"),
-        (["verify", "a certificate", "a table"], "expected a file of local scores, found a table"),
+        (
+            ["verify", "a certificate", "a table"],
+            "expected a file of local scores, found a table",
+        ),
         (["report", "a table"], "expected the record of a command, found a table"),
-        (["solve", "a table", "--constraints", "a network in BIF"], "constraints, found a network"),
+        (
+            ["solve", "a table", "--constraints", "a network in BIF"],
+            "constraints, found a network",
+        ),
     ],
 )
 def test_commands_say_what_takes_the_file(files, words, message):

@@ -41,7 +41,9 @@ def written(request, tmp_path):
 
     def write(change=lambda text: text, **rows):
         file = tmp_path / f"n{request.param}"
-        file.write_bytes(change(TEMPLATES[request.param].format(**PLAIN | rows)).encode())
+        file.write_bytes(
+            change(TEMPLATES[request.param].format(**PLAIN | rows)).encode()
+        )
         return file
 
     return write
@@ -62,11 +64,15 @@ def tables(network: BayesianNetwork) -> list[list[float]]:
 )
 def test_counts_and_percentages_are_read_only_where_that_is_wanted(rows, written):
     file = written(**rows)
-    with pytest.raises(FormatError, match=r"line [45678]\b.*sum to one.*\(normalise=True\)"):
+    with pytest.raises(
+        FormatError, match=r"line [45678]\b.*sum to one.*\(normalise=True\)"
+    ):
         read_network(file)
     for read in (read_network, read_model):
         assert tables(read(file, normalise=True)) == EXPECTED
-    assert query(read_network(file, normalise=True), {}, "a").posterior["a"]["t"] == 0.25
+    assert (
+        query(read_network(file, normalise=True), {}, "a").posterior["a"]["t"] == 0.25
+    )
 
 
 @pytest.mark.parametrize("normalise", [False, True])
@@ -93,12 +99,17 @@ def test_rounded_rows_are_read(row, expected, written):
 
 
 def test_larger_negative_entries_are_refused(written):
-    with pytest.raises(FormatError, match=r"'a': expected probabilities >= 0 .*1e-06.*correct the"):
+    with pytest.raises(
+        FormatError, match=r"'a': expected probabilities >= 0 .*1e-06.*correct the"
+    ):
         read_network(written(a="1.00001 -1e-5"))
 
 
 def test_small_negatives_are_as_small_beside_counts(written):
-    assert tables(read_network(written(a="-1e-4 1000"), normalise=True))[0] == [0.0, 1.0]
+    assert tables(read_network(written(a="-1e-4 1000"), normalise=True))[0] == [
+        0.0,
+        1.0,
+    ]
     with pytest.raises(FormatError, match=r"correct the row$"):
         read_network(written(a="-0.1 1000"), normalise=True)
 
@@ -106,9 +117,21 @@ def test_small_negatives_are_as_small_beside_counts(written):
 CHANGES = {
     "line ends of Windows": [("\n", "\r\n")],
     "small letters": [("TABLE", "Table"), ("VARIABLE", "variable"), (" TYPE", " type")],
-    "capitals in bif": [("network", "Network"), ("variable", "VARIABLE"), ("table", "TABLE")],
-    "capitals of types": [("type discrete", "Type DISCRETE"), ("probability", "Probability")],
-    "capitals in net": [("net ", "NET "), ("node", "Node"), ("data", "DATA"), ("states", "States")],
+    "capitals in bif": [
+        ("network", "Network"),
+        ("variable", "VARIABLE"),
+        ("table", "TABLE"),
+    ],
+    "capitals of types": [
+        ("type discrete", "Type DISCRETE"),
+        ("probability", "Probability"),
+    ],
+    "capitals in net": [
+        ("net ", "NET "),
+        ("node", "Node"),
+        ("data", "DATA"),
+        ("states", "States"),
+    ],
     "comments in bif": [("probability", "/* ( ; */ probability // {\n")],
     "comments in net": [("potential", "% { ;\n/* ( */ potential")],
     "comments in xml": [("<TABLE>", "<TABLE><!-- < -->")],
@@ -145,7 +168,9 @@ def test_xml_is_read_in_utf_16_and_other_texts_say_so(written):
 
 def test_a_default_row_and_rows_out_of_order_stand_for_counts_too(tmp_path):
     file = tmp_path / "n.bif"
-    text = BIF.format(**PLAIN).replace("(f) 0.5 0.5; (t) 0.125 0.875;", "default 9 9; (t) 1 7;")
+    text = BIF.format(**PLAIN).replace(
+        "(f) 0.5 0.5; (t) 0.125 0.875;", "default 9 9; (t) 1 7;"
+    )
     file.write_text(text)
     assert tables(read_network(file, normalise=True)) == EXPECTED
 
@@ -168,17 +193,24 @@ probability ( b | c, my a ) {
     network = read_network(file)
     assert network.names == ("my a", "c", "b")
     assert network.states == (("very low", "quite high"), ("n", "y"), ("t", "f"))
-    assert network.tables[2].tolist() == [[[0.125, 0.875], [0.5, 0.5]], [[0, 1], [1, 0]]]
+    assert network.tables[2].tolist() == [
+        [[0.125, 0.875], [0.5, 0.5]],
+        [[0, 1], [1, 0]],
+    ]
 
 
 def test_names_with_blanks_that_are_not_declared_are_named(tmp_path):
     file = tmp_path / "n.bif"
     text = BIF.format(**PLAIN)
     file.write_text(text.replace("b | a", "b | my a"))
-    with pytest.raises(FormatError, match="line 5, column 19: variable 'my' is not declared"):
+    with pytest.raises(
+        FormatError, match="line 5, column 19: variable 'my' is not declared"
+    ):
         read_network(file)
     file.write_text(text.replace("(t)", "(very low)"))
-    with pytest.raises(FormatError, match=r"expected one state of each of 1 parents .* found 2"):
+    with pytest.raises(
+        FormatError, match=r"expected one state of each of 1 parents .* found 2"
+    ):
         read_network(file)
 
 
@@ -197,11 +229,19 @@ def test_models_of_tables_in_hugin_files_are_dropped(tmp_path):
 
 @pytest.mark.parametrize("version", ["0.2", "0.3"])
 @pytest.mark.parametrize("state", ["VALUE", "OUTCOME"])
-@pytest.mark.parametrize("declaration", ['<?XML VERSION="1.0"?>', '\n <?xml version="1.0"?>', ""])
+@pytest.mark.parametrize(
+    "declaration", ['<?XML VERSION="1.0"?>', '\n <?xml version="1.0"?>', ""]
+)
 def test_formats_before_xmlbif_are_read(version, state, declaration, tmp_path):
     file = tmp_path / "n.xmlbif"
-    text = XMLBIF.format(**PLAIN).replace('"0.3"', f'"{version}"').replace("OUTCOME", state)
-    text = text.replace("DEFINITION", "PROBABILITY").replace('<?xml version="1.0"?>', declaration)
+    text = (
+        XMLBIF.format(**PLAIN)
+        .replace('"0.3"', f'"{version}"')
+        .replace("OUTCOME", state)
+    )
+    text = text.replace("DEFINITION", "PROBABILITY").replace(
+        '<?xml version="1.0"?>', declaration
+    )
     file.write_text(text.replace('"nature"', '"discrete"'))
     assert tables(read_network(file)) == EXPECTED
 
@@ -209,22 +249,62 @@ def test_formats_before_xmlbif_are_read(version, state, declaration, tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "old", "new", "message"),
     [
-        (".net", 'states = ("t" "f");', "", r"line 2, .*expected the states of node 'a'.*states ="),
+        (
+            ".net",
+            'states = ("t" "f");',
+            "",
+            r"line 2, .*expected the states of node 'a'.*states =",
+        ),
         (
             ".net",
             "potential (a)",
             "potential ()",
             r"line 4, column 12: expected a name, found '\)'",
         ),
-        (".net", "node a", "decision a", "line 2, .*found 'decision'; only networks of discrete"),
-        (".xmlbif", "OUTCOME", "VALUE", "line 3: expected the states of 'a'.*<OUTCOME>.*<VALUE>"),
-        (".xmlbif", "nature", "decision", "line 3: .*found 'decision' of 'a': only networks of"),
-        (".xmlbif", "<TABLE>0.25 0.75</TABLE>", "", "line 5: expected <TABLE> with text in each"),
-        (".xmlbif", "0.25 0.75", "0.25", "line 5: variable 'a': expected 2 probabilities"),
+        (
+            ".net",
+            "node a",
+            "decision a",
+            "line 2, .*found 'decision'; only networks of discrete",
+        ),
+        (
+            ".xmlbif",
+            "OUTCOME",
+            "VALUE",
+            "line 3: expected the states of 'a'.*<OUTCOME>.*<VALUE>",
+        ),
+        (
+            ".xmlbif",
+            "nature",
+            "decision",
+            "line 3: .*found 'decision' of 'a': only networks of",
+        ),
+        (
+            ".xmlbif",
+            "<TABLE>0.25 0.75</TABLE>",
+            "",
+            "line 5: expected <TABLE> with text in each",
+        ),
+        (
+            ".xmlbif",
+            "0.25 0.75",
+            "0.25",
+            "line 5: variable 'a': expected 2 probabilities",
+        ),
         (".xmlbif", "0.25 0.75", "0.25 0.7", "line 5: variable 'a': .* with sum 0.95"),
-        (".xmlbif", "</NETWORK>", "</NET>", r"line 7, column 3: expected XML \(mismatched tag\)"),
+        (
+            ".xmlbif",
+            "</NETWORK>",
+            "</NET>",
+            r"line 7, column 3: expected XML \(mismatched tag\)",
+        ),
         (".xmlbif", "0.25", "&lt;", "line 5: variable 'a': expected probabilities"),
-        (".bif", "0.25 0.75", "0.25 0.7", "line 4, column 15: variable 'a': .* with sum 0.95"),
+        (
+            ".bif",
+            "0.25 0.75",
+            "0.25 0.7",
+            "line 4, column 15: variable 'a': .* with sum 0.95",
+        ),
     ],
 )
 def test_the_true_reason_is_named_with_its_line(suffix, old, new, message, tmp_path):
@@ -267,7 +347,9 @@ def test_files_of_other_programs_are_named_whatever_their_suffix(kind, tmp_path)
     for suffix in (".bif", ".net", ".xml", ".xdsl", ".pgmx", ".dne", ".txt"):
         file = tmp_path / f"n{suffix}"
         file.write_text(FOREIGN[kind])
-        with pytest.raises((FormatError, OptionError), match=f"{kind}.*; open it in .*save it as"):
+        with pytest.raises(
+            (FormatError, OptionError), match=f"{kind}.*; open it in .*save it as"
+        ):
             read_network(file)
 
 
@@ -279,7 +361,9 @@ def test_a_file_with_the_suffix_of_another_format_says_its_own(holds, suffix, tm
     if holds == suffix or (holds, suffix) == (".xmlbif", ".xml"):
         assert tables(read_network(file)) == EXPECTED
         return
-    with pytest.raises((FormatError, OptionError), match=f"let its name end in {holds}"):
+    with pytest.raises(
+        (FormatError, OptionError), match=f"let its name end in {holds}"
+    ):
         read_network(file)
 
 
@@ -310,7 +394,9 @@ def counts(tmp_path):
 def test_every_command_that_reads_a_network_normalises_it(command, counts, tmp_path):
     (tmp_path / "data.csv").write_text("a,b\nt,t\nf,t\nf,f\nt,f\n")
     places = {"COUNTS": str(counts), "DATA": str(tmp_path / "data.csv")}
-    words = [places.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in command]
+    words = [
+        places.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in command
+    ]
     refused = invoke(*words, status=2)
     assert "divided by its sum (--normalise)" in refused.stderr
     invoke(*words, "--normalise")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.table import read_dataset, write_dataset
@@ -26,7 +25,9 @@ def read(tmp_path):
     return read
 
 
-@pytest.mark.filterwarnings("ignore:columns that in all:exactlearn.errors.ColumnWarning")
+@pytest.mark.filterwarnings(
+    "ignore:columns that in all:exactlearn.errors.ColumnWarning"
+)
 @settings(max_examples=40)
 @given(table=datasets(missing=True))
 def test_round_trip_keeps_states_and_holes(tmp_path_factory, table):
@@ -47,7 +48,12 @@ def test_values_become_labels_and_holes_are_missing(read):
         }
     )
     assert table.states == (("2", "10"), ("0.5", "1"), ("False", "True"), ("x", "y"))
-    assert table.codes.tolist() == [[0, 1, 1, 0], [-1, 0, 0, -1], [1, -1, 1, 1], [0, 1, -1, -1]]
+    assert table.codes.tolist() == [
+        [0, 1, 1, 0],
+        [-1, 0, 0, -1],
+        [1, -1, 1, 1],
+        [0, 1, -1, -1],
+    ]
 
 
 def test_a_dictionary_declares_states_in_its_order(read):
@@ -67,7 +73,11 @@ def test_options_hold_for_parquet(read):
 @pytest.mark.parametrize(
     ("columns", "error", "printed"),
     [
-        ({"a": ["x", "y"], "l": [[1], [2]]}, FormatError, "column 'l': expected one value"),
+        (
+            {"a": ["x", "y"], "l": [[1], [2]]},
+            FormatError,
+            "column 'l': expected one value",
+        ),
         ({"a": pa.array([], pa.string())}, FormatError, "found 0 rows of 1 columns"),
         (
             pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], ["a", "a"]),
@@ -84,7 +94,9 @@ def test_errors_name_the_column(read, columns, error, printed):
 
 
 def test_rows_are_named_from_1(read):
-    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'w': '-2' is no weight"):
+    with pytest.raises(
+        DataError, match=r"row 2 \(index 1\), column 'w': '-2' is no weight"
+    ):
         read({"a": ["x", "y"], "w": [1, -2]}, weights="w")
 
 
@@ -93,14 +105,19 @@ def test_weights_need_a_free_name(read, tmp_path):
     with pytest.raises(OptionError, match="'a' is a variable"):
         write_dataset(table, tmp_path / "x.parquet", weights="a")
     write_dataset(table, tmp_path / "x.parquet", weights="mass")
-    assert read_dataset(tmp_path / "x.parquet", weights="mass").weights.tolist() == [1.0, 2.0]
+    assert read_dataset(tmp_path / "x.parquet", weights="mass").weights.tolist() == [
+        1.0,
+        2.0,
+    ]
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"abc": ["x", "y"]}), path)
     path.write_bytes(path.read_bytes().replace(b"abc", b"a\xf2c"))
-    with pytest.raises(FormatError, match=r"t\.parquet: not a Parquet file, or a damaged one"):
+    with pytest.raises(
+        FormatError, match=r"t\.parquet: not a Parquet file, or a damaged one"
+    ):
         read_dataset(path)
 
 
@@ -128,7 +145,9 @@ def test_more_cells_than_memory_holds_are_refused(read, monkeypatch):
 
 @pytest.mark.parametrize("command", ["augment", "impute"])
 @pytest.mark.parametrize("target", ["found", "found.csv"])
-def test_names_that_a_text_cannot_keep_are_refused_before_the_search(tmp_path, command, target):
+def test_names_that_a_text_cannot_keep_are_refused_before_the_search(
+    tmp_path, command, target
+):
     table = pa.table({"a\nb": ["x", "y", "y", None], "c": ["x", "x", "y", "y"]})
     pq.write_table(table, tmp_path / "t.parquet")
     message = fails(command, tmp_path / "t.parquet", "-q", "-o", tmp_path / target)

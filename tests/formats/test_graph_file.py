@@ -14,15 +14,21 @@ from tests.strategies import awkward_names
 NAMES = (
     awkward_names
     | st.text(st.sampled_from(' "\\->#[];=n,\n\t'), max_size=5)
-    | st.sampled_from(["node", "graph", "digraph", "strict", "cpdag", "0", "-1.5", "a b", "n0"])
+    | st.sampled_from(
+        ["node", "graph", "digraph", "strict", "cpdag", "0", "-1.5", "a b", "n0"]
+    )
 )
 
 
 @st.composite
 def named_graphs(draw) -> NamedGraph:
     parents = draw(dags())
-    names = draw(st.lists(NAMES, min_size=len(parents), max_size=len(parents), unique=True))
-    return NamedGraph.of(names, parents).as_kind(draw(st.sampled_from(["dag", "pattern", "cpdag"])))
+    names = draw(
+        st.lists(NAMES, min_size=len(parents), max_size=len(parents), unique=True)
+    )
+    return NamedGraph.of(names, parents).as_kind(
+        draw(st.sampled_from(["dag", "pattern", "cpdag"]))
+    )
 
 
 @settings(max_examples=50)
@@ -36,11 +42,15 @@ def test_a_written_graph_reads_back(tmp_path_factory, name, named) -> None:
     assert cpdag(found.parents) == cpdag(named.parents)
 
 
-def test_the_structure_of_networks_and_the_parents_of_results_are_read(tmp_path) -> None:
+def test_the_structure_of_networks_and_the_parents_of_results_are_read(
+    tmp_path,
+) -> None:
     found = read_graph(locate("asia", ".bif"))
     assert ("smoke", "lung") in found.arcs
     assert found.kind == "dag"
-    (tmp_path / "result.json").write_text('{"score": 1, "parents": {"b": ["a"], "a": []}}')
+    (tmp_path / "result.json").write_text(
+        '{"score": 1, "parents": {"b": ["a"], "a": []}}'
+    )
     assert read_graph(tmp_path / "result.json") == NamedGraph.of(("b", "a"), [(1,), ()])
     with pytest.raises(OptionError, match=r"ending in \.json, found '\.bif'"):
         write_graph(found, tmp_path / "x.bif")
@@ -75,7 +85,9 @@ def test_the_structure_of_networks_and_the_parents_of_results_are_read(tmp_path)
         ("g.svg", "", r"expected a graph or a network \(\.json.*found '\.svg'"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(tmp_path, name, content, message) -> None:
+def test_what_cannot_be_read_is_refused_with_its_place(
+    tmp_path, name, content, message
+) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises((FormatError, OptionError), match=message) as caught:
@@ -88,5 +100,7 @@ def test_graphs_of_other_variables_are_not_reordered() -> None:
     assert graph.reordered(("b", "a")) == NamedGraph.of(("b", "a"), [(1,), ()])
     with pytest.raises(OptionError, match="'b' is no variable; expected one of 'a'"):
         graph.reordered(("a",))
-    with pytest.raises(OptionError, match="2 of 4 expected variables are missing, such as 'c'"):
+    with pytest.raises(
+        OptionError, match="2 of 4 expected variables are missing, such as 'c'"
+    ):
         graph.reordered(("a", "b", "c", "d"))

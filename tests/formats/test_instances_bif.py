@@ -18,7 +18,11 @@ SIZES = {
 @pytest.mark.parametrize("name", SIZES)
 def test_bundled_networks_load_and_name_their_source(name):
     network = read_bif(path(f"{name}.bif"))
-    assert (network.n_variables, len(network.arcs), network.representational_size) == SIZES[name]
+    assert (
+        network.n_variables,
+        len(network.arcs),
+        network.representational_size,
+    ) == SIZES[name]
     assert path(f"{name}.bif").read_text().startswith("// ")
     assert "typed from" in path(f"{name}.bif").read_text()
 
@@ -27,7 +31,11 @@ def test_bundled_networks_load_and_name_their_source(name):
 def test_bundled_networks_equal_the_public_copies(data_dir, name):
     file = "lucas/lucas.bif" if name == "lucas" else f"bif/{name}.bif.gz"
     ours, public = read_bif(path(f"{name}.bif")), read_bif(data_dir / file)
-    assert (ours.names, ours.states, ours.parents) == (public.names, public.states, public.parents)
+    assert (ours.names, ours.states, ours.parents) == (
+        public.names,
+        public.states,
+        public.parents,
+    )
     for a, b in zip(ours.tables, public.tables, strict=True):
         assert a.tobytes() == b.tobytes()
 
@@ -35,10 +43,14 @@ def test_bundled_networks_equal_the_public_copies(data_dir, name):
 def test_names_are_listed_by_suffix():
     assert set(names(".bif")) >= {f"{name}.bif" for name in SIZES}
     assert all(name.endswith(".bif") for name in names(".bif"))
-    assert set(names()) == {n for suffix in (".bif", ".csv", ".toml") for n in names(suffix)}
+    assert set(names()) == {
+        n for suffix in (".bif", ".csv", ".toml") for n in names(suffix)
+    }
     assert all(path(name).is_file() for name in names())
 
 
 def test_unknown_names_get_a_suggestion():
-    with pytest.raises(OptionError, match=r"no bundled file 'aisa.bif'; did you mean 'asia.bif'"):
+    with pytest.raises(
+        OptionError, match=r"no bundled file 'aisa.bif'; did you mean 'asia.bif'"
+    ):
         path("aisa.bif")

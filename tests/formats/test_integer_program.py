@@ -14,7 +14,9 @@ def solved_by_scip(path):
     model.hideOutput()
     model.readProblem(str(path))
     model.optimize()
-    chosen = {v.name for v in model.getVars() if v.name[0] == "x" and model.getVal(v) > 0.5}
+    chosen = {
+        v.name for v in model.getVars() if v.name[0] == "x" and model.getVal(v) > 0.5
+    }
     return model.getObjVal(), chosen
 
 
@@ -26,7 +28,9 @@ def test_the_optimum_is_the_same(seed, suffix, tmp_path):
     expected = el.solve(problem)
     score, chosen = solved_by_scip(path)
     assert score == pytest.approx(expected.score, abs=1e-6)
-    parents = {int(v): tuple(map(int, ps)) for v, *ps in (x[1:].split("_") for x in chosen)}
+    parents = {
+        int(v): tuple(map(int, ps)) for v, *ps in (x[1:].split("_") for x in chosen)
+    }
     assert tuple(parents[v] for v in range(6)) == expected.parents
 
 
@@ -44,7 +48,9 @@ def test_another_solver_reads_it(suffix, tmp_path):
 
 def test_constraints_leave_candidates_out(tmp_path):
     problem = Problem.from_candidates(
-        ["a b", "c"], [{(): -3.0, (1,): -1.0}, {(): -2.0, (0,): -1.5}], forbidden={(1, 0)}
+        ["a b", "c"],
+        [{(): -3.0, (1,): -1.0}, {(): -2.0, (0,): -1.5}],
+        forbidden={(1, 0)},
     )
     el.write_scores(problem, tmp_path / "program.lp")
     score, chosen = solved_by_scip(tmp_path / "program.lp")

@@ -36,7 +36,9 @@ def problems(draw):
     scores = st.floats(-1e299, 1e299)  # totals of more than 1e300 are refused
     candidates = []
     for child in range(n):
-        parents = st.frozensets(st.sampled_from([p for p in range(n) if p != child] or [n]))
+        parents = st.frozensets(
+            st.sampled_from([p for p in range(n) if p != child] or [n])
+        )
         allowed = parents.filter(lambda s: n not in s)
         sets = draw(st.lists(allowed, min_size=1, max_size=6, unique=True))
         candidates.append({tuple(sorted(s)): draw(scores) for s in sets})
@@ -47,7 +49,11 @@ def problems(draw):
 def test_names_comments_and_order_are_read():
     problem = parse_jkl(SURVEY)
     assert problem.names == ("A", "R", "<5/x")
-    assert table(problem) == [{(1,): -10.5, (): -12.25}, {(): -3.0}, {(0, 1): -1e-3, (): -7.0}]
+    assert table(problem) == [
+        {(1,): -10.5, (): -12.25},
+        {(): -3.0},
+        {(0, 1): -1e-3, (): -7.0},
+    ]
     assert problem.parent_set(3) == (0, 1)
 
 
@@ -86,7 +92,11 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("99999999999\n", "line 1, column 1", "whole number"),
         ("1\na -1\n", "line 2, column 3", "whole number"),
         ("1\na 0\n", "line 2, column 3", "'a' has no candidates"),
-        ("2\na 1\n-1 0\n-2 0\nb 1\n0 0\n", "line 4, column 4", "count above is too small"),
+        (
+            "2\na 1\n-1 0\n-2 0\nb 1\n0 0\n",
+            "line 4, column 4",
+            "count above is too small",
+        ),
         ("1\na 1\nb 0\n", "line 3, column 1", "finite score"),
         ("1\na 2\n-1 0\n-inf 0\n", "line 4, column 1", "finite score"),
         ("1\na 1\n1_0 0\n", "line 3, column 1", "finite score"),
@@ -97,11 +107,19 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("1\na 1\nnan 0\n", "line 3, column 1", "finite score"),
         ("1\na 1\n-1\n", "line 3, column 1", "number of parents"),
         ("1\na 1\n-1 x\n", "line 3, column 4", "number of parents"),
-        ("2\na 1\n-1 2 b\nb 0\n", "line 3, column 4", "2 parents on this line, found 1"),
+        (
+            "2\na 1\n-1 2 b\nb 0\n",
+            "line 3, column 4",
+            "2 parents on this line, found 1",
+        ),
         ("1\na 1\n-1 1  z\n", "line 3, column 7", "'z' is not a variable"),
         ("1\na 1\n-1 1 a\n", "line 3, column 6", "own parent"),
         ("2\na 1\n-1 2 b b\nb 1\n0 0\n", "line 3, column 6", "twice"),
-        ("2\na 2\n-1 1 b\n-2 1 b\nb 1\n0 0\n", "line 4, column 6", "this parent set stood before"),
+        (
+            "2\na 2\n-1 1 b\n-2 1 b\nb 1\n0 0\n",
+            "line 4, column 6",
+            "this parent set stood before",
+        ),
     ],
 )
 def test_errors_name_the_place(text, place, message):
@@ -128,13 +146,17 @@ def read_by_line(text):
 def test_arrays_read_what_lines_say(problem, data):
     fillers = st.sampled_from(["", "", "  ", "# a b 3", "\t#"])
     lines = [
-        " " * data.draw(st.integers(0, 2)) + line.replace(" ", data.draw(st.sampled_from(" \t")))
+        " " * data.draw(st.integers(0, 2))
+        + line.replace(" ", data.draw(st.sampled_from(" \t")))
         for line in format_jkl(problem).split("\n")
         for line in (data.draw(fillers), line)
     ]
     read = parse_jkl("\n".join(lines))
     tables = {
-        name: {frozenset(read.names[p] for p in s): score for s, score in read.candidates(v)}
+        name: {
+            frozenset(read.names[p] for p in s): score
+            for s, score in read.candidates(v)
+        }
         for v, name in enumerate(read.names)
     }
     assert tables == read_by_line("\n".join(lines))
@@ -193,7 +215,11 @@ def test_names_with_blanks_are_encoded(name):
 
 @pytest.mark.parametrize(
     ("name", "n", "m"),
-    [("zoo_BIC.txt", 17, 554), ("survey-5000.jkl", 6, 15), ("insurance-5000.jkl", 27, 1454)],
+    [
+        ("zoo_BIC.txt", 17, 554),
+        ("survey-5000.jkl", 6, 15),
+        ("insurance-5000.jkl", 27, 1454),
+    ],
 )
 def test_public_files_load(data_dir, name, n, m):
     problem = read_jkl(data_dir / "bnsl" / f"{name}.gz")

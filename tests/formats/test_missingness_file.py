@@ -32,7 +32,11 @@ def test_a_text_is_its_own_source(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("g.missingness", "income <- age\nsmoke", "g.missingness: missingness graph: .*'smoke'"),
+        (
+            "g.missingness",
+            "income <- age\nsmoke",
+            "g.missingness: missingness graph: .*'smoke'",
+        ),
         ("g.missingness", "a <- missing(b); b <- missing(a)", "g.missingness: .*cycle"),
     ],
 )

@@ -22,7 +22,11 @@ NAIVE_BAYES = random_naive_bayes(np.random.default_rng(1), 3, 2)
 @given(awkward_names, st.lists(awkward_names, min_size=2, max_size=3, unique=True))
 @settings(max_examples=25)
 def test_any_names_survive(tmp_path_factory, name, states):
-    r, folder, own = len(states), tmp_path_factory.mktemp("models"), ((name,), (tuple(states),))
+    r, folder, own = (
+        len(states),
+        tmp_path_factory.mktemp("models"),
+        ((name,), (tuple(states),)),
+    )
     theta = np.full((1, r), 1 / r)
     graph = assemble(*own, np.array([-1]), [theta], [np.empty((1, r, 0))])
     naive_bayes = NaiveBayes(*own, np.ones(1), theta.T)
@@ -64,10 +68,18 @@ def check_refusal(model, path, message, keys):
         broken("key 'variables', entry 1: expected an object", "variables", 1, "X"),
         broken("the name 3 is not text", "variables", 1, "name", 3),
         broken("two variables have the same name", "variables", 1, "name", "X0"),
-        broken(r"entry 1 \(X1\): the states must be a list", "variables", 1, "states", "ab"),
+        broken(
+            r"entry 1 \(X1\): the states must be a list", "variables", 1, "states", "ab"
+        ),
         broken("two states have the same name", "variables", 1, "states", ["a", "a"]),
         broken("the parent must be null or a number", "variables", 1, "parent", "X0"),
-        broken(r"\(X1\): the parent must be null or a number below 4", "variables", 1, "parent", 9),
+        broken(
+            r"\(X1\): the parent must be null or a number below 4",
+            "variables",
+            1,
+            "parent",
+            9,
+        ),
         broken("cycle", "variables", 1, "parent", 3),
         broken("key 'parameters': expected a list of float64", "parameters", 0, "0.5"),
         broken(r"parameters of node 0 \('X0'\) sum to", "parameters", 0, 0.5),
@@ -89,7 +101,11 @@ def test_broken_decision_graphs_are_refused_with_the_place(tmp_path, message, ke
 @pytest.mark.parametrize(
     ("message", "keys"),
     [
-        broken("expected a model, found a decision graph", "format", "exactlearn decision graph"),
+        broken(
+            "expected a model, found a decision graph",
+            "format",
+            "exactlearn decision graph",
+        ),
         broken("version 2 was written by another release", "version", 2),
         broken("key 'prior' is missing", "prior", None),
         broken("at least one variable", "variables", []),
@@ -99,7 +115,9 @@ def test_broken_decision_graphs_are_refused_with_the_place(tmp_path, message, ke
         broken("expected a prior of one component or more", "prior", []),
         broken("found shapes", "prior", [1.0]),
         broken("key 'parameters': expected a list", "parameters", [[1.0], [0.5, 0.5]]),
-        broken("variable 'X0', given component=1: .* sum to one", "parameters", 1, 0, 0.99),
+        broken(
+            "variable 'X0', given component=1: .* sum to one", "parameters", 1, 0, 0.99
+        ),
         broken("expected probabilities >= 0", "parameters", 1, 0, -0.5),
     ],
 )

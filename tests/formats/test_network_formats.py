@@ -49,7 +49,8 @@ def named_networks(draw, names=any_names, most=4) -> BayesianNetwork:
     plain = random_network(np.random.default_rng(draw(st.integers(0, 10**6))), n)
     own = draw(st.lists(names, min_size=n, max_size=n, unique=True))
     states = [
-        draw(st.lists(names, min_size=len(s), max_size=len(s), unique=True)) for s in plain.states
+        draw(st.lists(names, min_size=len(s), max_size=len(s), unique=True))
+        for s in plain.states
     ]
     return replace(plain, names=tuple(own), states=tuple(map(tuple, states)))
 
@@ -68,7 +69,9 @@ def test_round_trip_with_any_names_and_numbers(suffix, network):
 def test_names_that_a_format_holds_stand_as_they_are(suffix, tmp_path):
     network = read_network(bundled_path("asia.bif"))
     write_model(network, tmp_path / f"asia{suffix}")
-    assert "exactlearn_" not in (tmp_path / f"asia{suffix}").read_text().replace("_place", "")
+    assert "exactlearn_" not in (tmp_path / f"asia{suffix}").read_text().replace(
+        "_place", ""
+    )
 
 
 def test_other_names_stand_beside_similar_words(tmp_path):
@@ -177,7 +180,9 @@ def test_rounded_rows_are_rescaled_and_wrong_ones_refused(tmp_path):
 # Files that pgmpy and pyAgrum read, and files they write.
 
 
-def assert_equal(first: BayesianNetwork, second: BayesianNetwork, tolerance: float) -> None:
+def assert_equal(
+    first: BayesianNetwork, second: BayesianNetwork, tolerance: float
+) -> None:
     assert abs(joint(first) - joint(second)).max() <= tolerance
 
 
@@ -194,7 +199,9 @@ def test_pgmpy_reads_what_we_write(pgmpy, network, suffix):
     assert peer.n_variables == network.n_variables
     for v, table in enumerate(network.tables):
         k = peer.index(words[v])
-        assert [peer.names[p] for p in peer.parents[k]] == [words[p] for p in network.parents[v]]
+        assert [peer.names[p] for p in peer.parents[k]] == [
+            words[p] for p in network.parents[v]
+        ]
         assert peer.tables[k].tobytes() == table.tobytes()
 
 
@@ -207,7 +214,9 @@ def test_pyagrum_reads_what_we_write(pyagrum, network, suffix):
         peer = from_pyagrum(pyagrum.loadBN(str(path)))
     if suffix == ".bif":
         assert peer.names == tuple(WORDS.of_variables(network.names))
-        assert peer.states == tuple(tuple(WORDS.of_states(own)) for own in network.states)
+        assert peer.states == tuple(
+            tuple(WORDS.of_states(own)) for own in network.states
+        )
     # Its variables and states stand in our order.
     found = replace(peer, names=network.names, states=network.states)
     assert [sorted(p) for p in found.parents] == [sorted(p) for p in network.parents]
@@ -243,6 +252,8 @@ def test_files_of_pyagrum_are_read(pyagrum, suffix, seed, tmp_path):
 def test_files_of_pgmpy_are_read(pgmpy, suffix, seed, tmp_path):
     network = random_network(np.random.default_rng(seed), 6)
     path = tmp_path / f"n{suffix}"
-    getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Writer")(to_pgmpy(network)).write(str(path))
+    getattr(pgmpy.readwrite, f"{PGMPY[suffix]}Writer")(to_pgmpy(network)).write(
+        str(path)
+    )
     # Its NET writer rounds to eight digits.
     assert_equal(read_network(path).reordered(network), network, 1e-7)

@@ -67,11 +67,15 @@ def test_columns_of_another_program_s_table_are_their_own(tmp_path):
     assert el.read_dataset(path).states == (("blue", "red"), ("high", "low"))
     path.write_text("switch,size\non,low\nbroken,high\n")
     for read in (el.read_dataset, lambda file: merge_rows(el.read_blocks(file))):
-        with pytest.raises(DataError, match=r"line 3.*'broken' is not listed in drawn.csv.states"):
+        with pytest.raises(
+            DataError, match=r"line 3.*'broken' is not listed in drawn.csv.states"
+        ):
             read(path)
 
 
-@pytest.mark.parametrize("text", ['{"states": {"switch": ["a", "b"]}}', "not JSON", "", "[1]"])
+@pytest.mark.parametrize(
+    "text", ['{"states": {"switch": ["a", "b"]}}', "not JSON", "", "[1]"]
+)
 def test_a_file_of_that_name_by_chance_is_left_alone(tmp_path, text):
     path = tmp_path / "mine.csv"
     path.write_text("switch,size\non,low\noff,high\n")

@@ -32,7 +32,9 @@ def read(tmp_path):
     return read
 
 
-@pytest.mark.filterwarnings("ignore:columns that in all:exactlearn.errors.ColumnWarning")
+@pytest.mark.filterwarnings(
+    "ignore:columns that in all:exactlearn.errors.ColumnWarning"
+)
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
 @settings(max_examples=60)
 @given(table=datasets(missing=True, names=awkward_names), data=st.data())
@@ -52,7 +54,9 @@ def test_cells_are_those_of_the_plain_definition(separator, tmp_path_factory, te
     path.write_text(text, newline="")
     runs = separator == "whitespace"
     blanks = " \t".replace(separator, "")
-    lines = dict(enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1))
+    lines = dict(
+        enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1)
+    )
     plain = {
         number: [field.strip(" ") for field in line.split(None if runs else separator)]
         for number, line in lines.items()
@@ -61,11 +65,15 @@ def test_cells_are_those_of_the_plain_definition(separator, tmp_path_factory, te
     first = next(iter(plain), 0)
     odd = [number for number, row in plain.items() if len(row) != len(plain[first])]
     if odd or not plain:
-        with pytest.raises(FormatError, match=f"line {odd[0]}:" if odd else "the file is empty"):
+        with pytest.raises(
+            FormatError, match=f"line {odd[0]}:" if odd else "the file is empty"
+        ):
             list(read_delimited(path, TableLayout(False, separator)))
         return
     (rows,) = read_delimited(path, TableLayout(False, separator))
-    columns = [[column.labels[k].strip(" ") for k in column.codes] for column in rows.columns]
+    columns = [
+        [column.labels[k].strip(" ") for k in column.codes] for column in rows.columns
+    ]
     assert [list(row) for row in zip(*columns, strict=True)] == list(plain.values())
     assert rows.lines.tolist() == list(plain)
 
@@ -146,7 +154,10 @@ def test_weights(read, tmp_path):
     assert table.names == ("x",)
     assert table.weights.tolist() == [2, 0.5]
     write_dataset(table, tmp_path / "w.csv")
-    assert read_dataset(tmp_path / "w.csv", weights="weight").weights.tolist() == [2, 0.5]
+    assert read_dataset(tmp_path / "w.csv", weights="weight").weights.tolist() == [
+        2,
+        0.5,
+    ]
     with pytest.raises(DataError, match="line 3, column 'w': 'many' is no weight"):
         read("x,w\na,2\nb,many\n", weights="w")
 
@@ -174,7 +185,8 @@ NUMBERS = "id,x\n" + "".join(f"{k},{k % 2}\n" for k in range(30))
 
 def test_weights_whose_scores_overflow_are_refused(read):
     with pytest.raises(
-        DataError, match=r"row 1 \(line 2\): weight 1e.308, expected a number from 0 to "
+        DataError,
+        match=r"row 1 \(line 2\): weight 1e.308, expected a number from 0 to ",
     ):
         read("a,w\n0,1e308\n1,1e308\n", weights="w")
 
@@ -183,21 +195,46 @@ REFUSALS = {
     "empty": ("", {}, FormatError, "the file is empty"),
     "blank": (" \n\n", {}, FormatError, "the file is empty"),
     "header only": ("a,b\n", {}, FormatError, "only line 1 .* header=False"),
-    "short row": ("a,b\n1,2\n\n3\n", {}, FormatError, "line 4: 1 field, but line 1 has 2"),
-    "long row": ("a,b\n1,2\n3,4,5\n6,7\n", {}, FormatError, "line 3: 3 fields, but line 1 has 2"),
+    "short row": (
+        "a,b\n1,2\n\n3\n",
+        {},
+        FormatError,
+        "line 4: 1 field, but line 1 has 2",
+    ),
+    "long row": (
+        "a,b\n1,2\n3,4,5\n6,7\n",
+        {},
+        FormatError,
+        "line 3: 3 fields, but line 1 has 2",
+    ),
     "row names": ("a,b\n1,2,3\n4,5,6\n", {}, FormatError, "row names"),
-    "remark": ("|hello\n1,2\n4,5\n", {"header": False}, FormatError, "if line 1 is a remark"),
+    "remark": (
+        "|hello\n1,2\n4,5\n",
+        {"header": False},
+        FormatError,
+        "if line 1 is a remark",
+    ),
     "open quote": ('a,b\n"x,2\ny,3\n', {}, FormatError, "line 2: .*quote"),
     "open quote at the end": ('a,b\nx,2\ny,"3\n', {}, FormatError, "line 3: .*quote"),
     "text after quote": ('a,b\n"x"y,2\nx,3\n', {}, FormatError, "line 2: .*quote"),
-    "long field": ('a,b\n"' + "x" * 140_000 + '",2\ny,3\n', {}, FormatError, "line 2: a field has"),
+    "long field": (
+        'a,b\n"' + "x" * 140_000 + '",2\ny,3\n',
+        {},
+        FormatError,
+        "line 2: a field has",
+    ),
     "lines in a quote": (
         "a,b\n" + '"x,2\n' + "y" * 140_000 + ",3\n",
         {},
         FormatError,
         "line 2: a field has more than .* a quote not closed",
     ),
-    "blank separated quote": ('a b\n"x 2\ny 3\n', {"separator": " "}, FormatError, "quote"),
+    "blank separated quote": (
+        'a b\n"x 2\ny 3\n',
+        {"separator": " "},
+        FormatError,
+        "quote",
+    ),
     "UTF-16": ("a,b\n1,2".encode("utf-16"), {}, FormatError, "UTF-16"),
     "Excel": (b"PK\x03\x04\0\0", {}, FormatError, "a zip or Excel file"),
     "binary": (b"a,b\n1,\0\n", {}, FormatError, "line 2: a zero byte"),
@@ -219,10 +256,25 @@ REFUSALS = {
         OptionError,
         "METHOD:",
     ),
-    "no name": (",a\n0,x\n1,y\n", {}, DataError, "column '': a column without a name.*tidy=True"),
+    "no name": (
+        ",a\n0,x\n1,y\n",
+        {},
+        DataError,
+        "column '': a column without a name.*tidy=True",
+    ),
     "constant": ("a,b\n1,2\n1,3\n", {}, DataError, "'a': constant, every .*drop=.'a'"),
-    "constant but holes": ("a,b\n1,2\n,3\n", {}, DataError, "every observed cell is '1'"),
-    "all missing": ("a,b\n?,2\n,3\n", {}, DataError, "'a': all cells are missing.*drop=.'a'"),
+    "constant but holes": (
+        "a,b\n1,2\n,3\n",
+        {},
+        DataError,
+        "every observed cell is '1'",
+    ),
+    "all missing": (
+        "a,b\n?,2\n,3\n",
+        {},
+        DataError,
+        "'a': all cells are missing.*drop=.'a'",
+    ),
     "several": (
         "a,b,c\n1,,3\n1,,4\n",
         {},
@@ -254,7 +306,12 @@ REFUSALS = {
         DataError,
         "line 3, column 'a': 'x' is not a number",
     ),
-    "drop unknown": ("smoke,b\n1,1\n", {"drop": ["smoek"]}, OptionError, "did you mean 'smoke'"),
+    "drop unknown": (
+        "smoke,b\n1,1\n",
+        {"drop": ["smoek"]},
+        OptionError,
+        "did you mean 'smoke'",
+    ),
     "drop all": ("a,b\n1,1\n", {"drop": ["a", "b"]}, OptionError, "no column is left"),
     "declare unknown": (
         "a\n1\n2\n",
@@ -262,16 +319,36 @@ REFUSALS = {
         OptionError,
         "no variable 'b'",
     ),
-    "bin unknown": ("a\n1\n2\n", {"discretise": {"b": "width:2"}}, OptionError, "no variable 'b'"),
-    "bad rule": ("a\n1\n2\n", {"discretise": {"a": "wide:2"}}, OptionError, "with frequency or w"),
+    "bin unknown": (
+        "a\n1\n2\n",
+        {"discretise": {"b": "width:2"}},
+        OptionError,
+        "no variable 'b'",
+    ),
+    "bad rule": (
+        "a\n1\n2\n",
+        {"discretise": {"a": "wide:2"}},
+        OptionError,
+        "with frequency or w",
+    ),
     "declared twice": (
         "a\n1\n2\n",
         {"states": {"a": ["1", "2", "1"]}},
         OptionError,
         "two or more different states",
     ),
-    "one declared": ("a\n1\n2\n", {"states": {"a": "1"}}, OptionError, "two or more different"),
-    "declared missing": ("a\n1\n2\n", {"states": {"a": ["1", "?"]}}, OptionError, "also a symbol"),
+    "one declared": (
+        "a\n1\n2\n",
+        {"states": {"a": "1"}},
+        OptionError,
+        "two or more different",
+    ),
+    "declared missing": (
+        "a\n1\n2\n",
+        {"states": {"a": ["1", "?"]}},
+        OptionError,
+        "also a symbol",
+    ),
     "both": (
         "a\n1\n2\n",
         {"states": {"a": ["1", "2"]}, "discretise": {"a": "width:2"}},
@@ -283,7 +360,9 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize(("text", "options", "error", "message"), REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize(
+    ("text", "options", "error", "message"), REFUSALS.values(), ids=REFUSALS
+)
 def test_refusals(read, text, options, error, message):
     with pytest.raises(error, match=message) as refusal:
         read(text, **options)
@@ -349,7 +428,9 @@ def test_public_tables(data_dir, file, shape, holes, options):
     assert len(table.missing_cells) == holes
     # Declared as read, nothing changes.
     if not options:
-        again = read_dataset(data_dir / "uci" / file, header=False, states=declared(table))
+        again = read_dataset(
+            data_dir / "uci" / file, header=False, states=declared(table)
+        )
         assert again == table
 
 

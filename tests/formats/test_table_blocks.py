@@ -23,7 +23,9 @@ SUFFIXES = (".csv", ".tsv", ".csv.gz", ".parquet")
 def merged_by_definition(table):
     """Return distinct rows in order of first appearance, with their weights."""
     weights = {}
-    for row, weight in zip(table.codes.tolist(), table.row_weights.tolist(), strict=True):
+    for row, weight in zip(
+        table.codes.tolist(), table.row_weights.tolist(), strict=True
+    ):
         weights[tuple(row)] = weights.get(tuple(row), 0.0) + weight
     return [list(row) for row in weights], list(weights.values())
 
@@ -35,7 +37,9 @@ def declared(table):
 def check_blocks(blocks, table):
     """Compare blocks with the whole table: row by row, and merged."""
     parts = list(blocks)
-    assert {(part.names, part.states) for part in parts} == {(table.names, table.states)}
+    assert {(part.names, part.states) for part in parts} == {
+        (table.names, table.states)
+    }
     codes = np.concatenate([part.codes for part in parts])
     assert codes.dtype == table.codes.dtype
     assert codes.tobytes() == table.codes.tobytes()
@@ -49,7 +53,9 @@ def check_blocks(blocks, table):
 
 
 # A table that is drawn may have a column that determines another one.
-@pytest.mark.filterwarnings("ignore:columns that in all:exactlearn.errors.ColumnWarning")
+@pytest.mark.filterwarnings(
+    "ignore:columns that in all:exactlearn.errors.ColumnWarning"
+)
 @settings(max_examples=80)
 @given(
     table=datasets(missing=True),
@@ -99,20 +105,27 @@ def test_a_file_without_names_and_of_white_space(tmp_path):
 def test_chosen_variables_in_their_order_and_others_ignored(tmp_path):
     (tmp_path / "t.csv").write_text("id,a,b,same\n1,x,1,k\n2,y,2,k\n3,x,2,k\n")
     states = {"a": ["y", "x"], "b": ["<=1.5", ">1.5"]}
-    blocks = read_blocks(tmp_path / "t.csv", states=states, variables=["b", "a"], block_bytes=1)
+    blocks = read_blocks(
+        tmp_path / "t.csv", states=states, variables=["b", "a"], block_bytes=1
+    )
     assert [block.codes.tolist() for block in blocks] == [[[0, 1]], [[1, 0]], [[1, 1]]]
 
 
 def test_several_files_a_pattern_and_a_folder_are_one_table(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\nx,1\ny,2\n")
     (tmp_path / "2.csv").write_text("b,a\n1,z\n1,x\n")
-    for source in ([tmp_path / "1.csv", str(tmp_path / "2.csv")], str(tmp_path / "?.csv")):
+    for source in (
+        [tmp_path / "1.csv", str(tmp_path / "2.csv")],
+        str(tmp_path / "?.csv"),
+    ):
         table = merge_rows(read_blocks(source))
         assert table.states == (("x", "y", "z"), ("1", "2"))
         assert table.codes.tolist() == [[0, 0], [1, 1], [2, 0]]
         assert table.weights.tolist() == [2.0, 1.0, 1.0]
     for k in (1, 2):
-        whole = read_dataset(tmp_path / f"{k}.csv", states={"a": [*"xyz"], "b": ["1", "2"]})
+        whole = read_dataset(
+            tmp_path / f"{k}.csv", states={"a": [*"xyz"], "b": ["1", "2"]}
+        )
         write_dataset(whole, tmp_path / f"{k}.parquet")
     again = merge_rows(read_blocks(tmp_path))
     assert (again.codes.tolist(), again.states) == (table.codes.tolist(), table.states)
@@ -132,7 +145,10 @@ FAULTS = {
     "drop": ("a,b\nx,1\ny,2\n", {"drop": ["c"]}),
     "numbers": ("a\n" + "".join(f"{k % 30}\n" for k in range(90)), {}),
     "identifiers": ("a\n" + "".join(f"n{k}\n" for k in range(90)), {}),
-    "a word among numbers": ("a\n" + "".join(f"{k}\n" for k in range(90)) + "none\n", {}),
+    "a word among numbers": (
+        "a\n" + "".join(f"{k}\n" for k in range(90)) + "none\n",
+        {},
+    ),
     "not UTF-8": (b"a,b\nx,1\ny,2\n\xe9,1\n", {}),
     "zero byte": (b"a,b\nx,1\ny,2\n\0,1\n", {}),
     "twice": ("a,a\nx,1\ny,2\n", {}),
@@ -151,7 +167,10 @@ def test_errors_are_those_of_the_whole_file(tmp_path, fault, size):
         list(read_blocks(path, block_bytes=size, **options))
     assert type(blocks.value) is type(whole.value)
     # Labels are counted without their lines in a first pass.
-    assert str(blocks.value) in (str(whole.value), str(whole.value).replace(" line 92,", ""))
+    assert str(blocks.value) in (
+        str(whole.value),
+        str(whole.value).replace(" line 92,", ""),
+    )
 
 
 def test_a_file_that_lacks_a_column_is_named(tmp_path):
@@ -175,12 +194,20 @@ def test_sources_that_are_none(tmp_path, monkeypatch, source, message):
         read_blocks(source)
 
 
-def test_columns_with_more_values_than_a_variable_may_have_are_refused_early(tmp_path, monkeypatch):
+def test_columns_with_more_values_than_a_variable_may_have_are_refused_early(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(table_blocks, "LARGEST", 20)
-    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{k},{k % 2}\n" for k in range(99)))
-    with pytest.raises(DataError, match=r"t.csv, column 'a': more than 20 .*drop=\['a'\]"):
+    (tmp_path / "t.csv").write_text(
+        "a,b\n" + "".join(f"{k},{k % 2}\n" for k in range(99))
+    )
+    with pytest.raises(
+        DataError, match=r"t.csv, column 'a': more than 20 .*drop=\['a'\]"
+    ):
         merge_rows(read_blocks(tmp_path / "t.csv", block_bytes=50))
-    declared = read_blocks(tmp_path / "t.csv", block_bytes=50, states={"a": ["<=9", ">9"]})
+    declared = read_blocks(
+        tmp_path / "t.csv", block_bytes=50, states={"a": ["<=9", ">9"]}
+    )
     assert merge_rows(declared).weights.tolist() == [5.0, 5.0, 45.0, 44.0]
 
 
@@ -192,13 +219,17 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
 
 
 @settings(max_examples=30)
-@given(table=datasets(missing=True, variables=(2, 4)), cuts=st.lists(st.integers(0, 30)))
+@given(
+    table=datasets(missing=True, variables=(2, 4)), cuts=st.lists(st.integers(0, 30))
+)
 def test_merged_tables_are_those_of_the_definition(table, cuts):
     edges = sorted({0, table.n_rows, *(min(cut, table.n_rows) for cut in cuts)})
     rows = np.arange(table.n_rows)
     blocks = [table.part((rows >= a) & (rows < b)) for a, b in pairwise(edges)]
     merged = merge_rows(blocks)
-    assert [merged.codes.tolist(), merged.weights.tolist()] == [*merged_by_definition(table)]
+    assert [merged.codes.tolist(), merged.weights.tolist()] == [
+        *merged_by_definition(table)
+    ]
     parents = [(), *([(0,)] * (table.n_variables - 1))]
     for method in ("cca", "d-mcar", "f-mcar", "d-mar", "f-mar"):
         one, other = (fit_deletion(t, parents, method=method) for t in (table, merged))
@@ -222,7 +253,9 @@ def test_merging_again_leaves_an_earlier_table_as_it_was():
 
 
 def test_blocks_of_frames_and_of_other_tables():
-    frame = pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": pd.Categorical(["u", "v"])})
+    frame = pd.DataFrame(
+        {"a": pd.Categorical(["x", "y"]), "b": pd.Categorical(["u", "v"])}
+    )
     assert merge_rows([frame, frame]).weights.tolist() == [2.0, 2.0]
     with pytest.raises(DataError, match="same variables with the same states"):
         merge_rows([frame, frame.rename(columns={"a": "c"})])

@@ -14,7 +14,10 @@ from tests.graph_oracle import every_dag
 def links(graph: PartiallyDirectedGraph, a: int, b: int) -> tuple[bool, bool]:
     """Return whether there is an arc from a to b, and any edge between them."""
     arc = (a, b) in graph.directed
-    return arc, arc or (b, a) in graph.directed or (min(a, b), max(a, b)) in graph.undirected
+    return arc, arc or (b, a) in graph.directed or (
+        min(a, b),
+        max(a, b),
+    ) in graph.undirected
 
 
 def check(found: tuple[float, ...], learnt: list[bool], true: list[bool]) -> None:

@@ -14,7 +14,11 @@ from exactlearn.graphs.equivalence import (
     cpdag,
     pattern,
 )
-from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, skeleton, v_structures
+from exactlearn.graphs.partially_directed import (
+    PartiallyDirectedGraph,
+    skeleton,
+    v_structures,
+)
 from tests.graph_oracle import arcs_of, dags, every_dag
 
 
@@ -29,7 +33,9 @@ def every_partially_directed_graph(n: int) -> list[PartiallyDirectedGraph]:
                 for pair, mark in zip(pairs, marks, strict=True)
                 if mark in ("->", "<-")
             ),
-            frozenset(pair for pair, mark in zip(pairs, marks, strict=True) if mark == "--"),
+            frozenset(
+                pair for pair, mark in zip(pairs, marks, strict=True) if mark == "--"
+            ),
         )
         for marks in product(("", "->", "<-", "--"), repeat=len(pairs))
     ]
@@ -74,8 +80,12 @@ def test_pattern_and_cpdag_extend_to_the_class(parents) -> None:
 
 
 def test_variables_that_no_order_holds_are_named() -> None:
-    square = PartiallyDirectedGraph(5, frozenset(), frozenset({(0, 1), (1, 2), (2, 3), (0, 3)}))
-    with pytest.raises(OptionError, match="no order of the variables 'a', 'b', 'c', 'd' directs"):
+    square = PartiallyDirectedGraph(
+        5, frozenset(), frozenset({(0, 1), (1, 2), (2, 3), (0, 3)})
+    )
+    with pytest.raises(
+        OptionError, match="no order of the variables 'a', 'b', 'c', 'd' directs"
+    ):
         consistent_extension(square, "abcde")
     cycle = PartiallyDirectedGraph(4, frozenset({(0, 1), (1, 2), (2, 0)}), frozenset())
     with pytest.raises(OptionError, match="no order of the variables 0, 1, 2 directs"):
@@ -83,7 +93,11 @@ def test_variables_that_no_order_holds_are_named() -> None:
 
 
 def test_what_is_no_cpdag_is_refused_with_an_edge_of_it() -> None:
-    with pytest.raises(OptionError, match="found the arc 'a' -> 'b', which some members"):
+    with pytest.raises(
+        OptionError, match="found the arc 'a' -> 'b', which some members"
+    ):
         check_cpdag(PartiallyDirectedGraph.of([(), (0,)]), "ab")
-    with pytest.raises(OptionError, match="found the undirected edge 2 -- 3, which all members"):
+    with pytest.raises(
+        OptionError, match="found the undirected edge 2 -- 3, which all members"
+    ):
         check_cpdag(pattern([(), (), (0, 1), (2,)]))

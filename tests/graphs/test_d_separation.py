@@ -28,7 +28,8 @@ def test_separated_sets_of_all_small_graphs() -> None:
                 expected = {
                     b
                     for b in others
-                    if b not in given_ and nx.is_d_separator(graph, {a}, {b}, set(given_))
+                    if b not in given_
+                    and nx.is_d_separator(graph, {a}, {b}, set(given_))
                 }
                 assert d_separated(parents, [a], given_) == expected
 
@@ -44,17 +45,23 @@ def test_separation_agrees_with_active_trails_and_networkx(parents, data) -> Non
     for v in variables[second:]:
         assert (v in separated) == (active_trail(parents, left, [v], given_) is None)
         if left:
-            assert (v in separated) == nx.is_d_separator(graph, set(left), {v}, set(given_))
+            assert (v in separated) == nx.is_d_separator(
+                graph, set(left), {v}, set(given_)
+            )
     if left:
         assert active_trail(parents, left, sorted(separated), given_) is None
 
 
 def test_sets_that_share_a_variable_are_refused() -> None:
-    with pytest.raises(OptionError, match="variable 1 is among 'variables' and 'given'"):
+    with pytest.raises(
+        OptionError, match="variable 1 is among 'variables' and 'given'"
+    ):
         d_separated([(), ()], [0, 1], [1])
 
 
-def test_a_markov_blanket_is_the_smallest_set_that_separates_a_variable_from_the_rest() -> None:
+def test_a_markov_blanket_is_the_smallest_set_that_separates_a_variable_from_the_rest() -> (
+    None
+):
     for parents in every_dag(4)[::5]:
         for v in range(4):
             rest = set(range(4)) - {v}

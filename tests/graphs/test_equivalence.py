@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from exactlearn.errors import OptionError
 from exactlearn.graphs.comparison import structural_hamming_distance
 from exactlearn.graphs.equivalence import covered_edges, cpdag, pattern
-from exactlearn.graphs.partially_directed import PartiallyDirectedGraph, skeleton, v_structures
+from exactlearn.graphs.partially_directed import (
+    PartiallyDirectedGraph,
+    skeleton,
+    v_structures,
+)
 from tests.brute_force import is_acyclic
 from tests.graph_oracle import arcs_of, dags, every_dag, without
 
@@ -69,24 +73,36 @@ def edge(found: PartiallyDirectedGraph, a: int, b: int) -> str:
     """Return the edge of two variables in a pattern."""
     if (a, b) in found.undirected:
         return "a - b"
-    return "a -> b" if (a, b) in found.directed else "a <- b" if (b, a) in found.directed else ""
+    return (
+        "a -> b"
+        if (a, b) in found.directed
+        else "a <- b"
+        if (b, a) in found.directed
+        else ""
+    )
 
 
 def test_the_structural_hamming_distance_counts_the_pairs_that_differ() -> None:
     graphs = every_dag(3)
     for one, other in product(graphs, graphs):
         directed = [
-            PartiallyDirectedGraph(3, frozenset(arcs_of(g)), frozenset()) for g in (one, other)
+            PartiallyDirectedGraph(3, frozenset(arcs_of(g)), frozenset())
+            for g in (one, other)
         ]
         classes = [cpdag(g) for g in (one, other)]
         for first, second in (directed, classes):
             expected = sum(
-                edge(first, *ab) != edge(second, *ab) for ab in combinations(range(3), 2)
+                edge(first, *ab) != edge(second, *ab)
+                for ab in combinations(range(3), 2)
             )
             assert structural_hamming_distance(first, second) == expected
             assert structural_hamming_distance(second, first) == expected
-        assert structural_hamming_distance(one, other) == structural_hamming_distance(*directed)
-        equivalent = skeleton(one) == skeleton(other) and v_structures(one) == v_structures(other)
+        assert structural_hamming_distance(one, other) == structural_hamming_distance(
+            *directed
+        )
+        equivalent = skeleton(one) == skeleton(other) and v_structures(
+            one
+        ) == v_structures(other)
         assert (structural_hamming_distance(*classes) == 0) == equivalent
 
 
@@ -144,8 +160,12 @@ def test_the_cpdag_is_that_of_pyagrum(parents) -> None:
 
 
 def test_a_graph_orders_its_edges_and_refuses_what_is_none() -> None:
-    assert PartiallyDirectedGraph(3, {(0, 1)}, {(2, 1)}).undirected == frozenset({(1, 2)})
-    with pytest.raises(OptionError, match="variables 1 and 3: expected two different ones from 0"):
+    assert PartiallyDirectedGraph(3, {(0, 1)}, {(2, 1)}).undirected == frozenset(
+        {(1, 2)}
+    )
+    with pytest.raises(
+        OptionError, match="variables 1 and 3: expected two different ones from 0"
+    ):
         PartiallyDirectedGraph(3, {(1, 3)}, set())
     with pytest.raises(OptionError, match="variables 1 and 1"):
         PartiallyDirectedGraph(3, set(), {(1, 1)})

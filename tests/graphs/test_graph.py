@@ -37,7 +37,9 @@ def test_a_cycle_is_named_exactly_when_there_is_one(sets):
         return
     with pytest.raises(OptionError, match="directed cycle") as caught:
         topological_order(parents)
-    cycle = [int(v) for v in str(caught.value).split("cycle ")[1].split(",")[0].split(" -> ")]
+    cycle = [
+        int(v) for v in str(caught.value).split("cycle ")[1].split(",")[0].split(" -> ")
+    ]
     assert cycle[0] == cycle[-1]
     assert all(graph.has_edge(a, b) for a, b in pairwise(cycle))
 

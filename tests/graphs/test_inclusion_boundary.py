@@ -46,7 +46,9 @@ def test_the_boundary_is_that_of_the_members(parents) -> None:
                 if (a, b) in arcs_of(member):
                     lower.add(cpdag(without(member, (a, b))))
                 elif a != b:
-                    grown = [(*f, a) if child == b else f for child, f in enumerate(member)]
+                    grown = [
+                        (*f, a) if child == b else f for child, f in enumerate(member)
+                    ]
                     try:
                         grown_class = cpdag(grown)
                     except OptionError:

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.orientation import known_directions, maximally_oriented, reversible_arcs
+from exactlearn.graphs.orientation import (
+    known_directions,
+    maximally_oriented,
+    reversible_arcs,
+)
 from tests.graph_oracle import Parents, arcs_of, dags, every_dag
 
 
@@ -36,7 +40,12 @@ def test_any_known_arcs(parents: Parents, data: st.DataObject) -> None:
 
 def test_each_of_the_four_rules_directs_an_arc() -> None:
     diamond = [(), (0,), (0,), (0, 1, 2)]  # 1 and 2 are not adjacent
-    assert maximally_oriented(cpdag(diamond), {(0, 1)}).directed == {(0, 1), (0, 3), (1, 3), (2, 3)}
+    assert maximally_oriented(cpdag(diamond), {(0, 1)}).directed == {
+        (0, 1),
+        (0, 3),
+        (1, 3),
+        (2, 3),
+    }
     kite = [(), (0,), (0, 1), (0, 2)]
     assert (0, 3) in maximally_oriented(cpdag(kite), {(1, 2), (2, 3)}).directed
 

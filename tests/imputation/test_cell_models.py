@@ -41,7 +41,9 @@ def test_the_pool_is_the_product_of_powers(seed):
     parts /= parts.sum(axis=2, keepdims=True)
     found = pooled([*parts], table)
     for cell, size in enumerate(sizes):
-        product = ((1 - FLOOR) * parts[:, cell, :size] + FLOOR / size).prod(axis=0) ** (1 / 3)
+        product = ((1 - FLOOR) * parts[:, cell, :size] + FLOOR / size).prod(axis=0) ** (
+            1 / 3
+        )
         assert found[cell, :size] == pytest.approx(product / product.sum())
         assert not found[cell, size:].any()
 
@@ -52,7 +54,9 @@ def test_the_pool_loses_at_most_the_mean_of_its_parts(seed):
     table = Dataset(np.full((5, 1), -1), ("a",), (tuple("xyz"),))
     parts = np.random.default_rng(seed).dirichlet(np.ones(3), (2, 5))
     floored = (1 - FLOOR) * parts + FLOOR / 3
-    assert (-np.log(pooled([*parts], table)) <= -np.log(floored).mean(axis=0) + 1e-12).all()
+    assert (
+        -np.log(pooled([*parts], table)) <= -np.log(floored).mean(axis=0) + 1e-12
+    ).all()
 
 
 @given(st.integers(0, 10**6), st.floats(0.05, 1.0))
@@ -61,7 +65,9 @@ def test_hiding_leaves_each_variable_a_cell_that_it_had(seed, share):
     table = table_of(seed, rows=6, share=0.4)
     found = with_hidden_cells(table, share, np.random.default_rng(seed))
     assert ((found.codes == table.codes) | (found.codes == -1)).all()
-    assert np.array_equal((found.codes >= 0).any(axis=0), (table.codes >= 0).any(axis=0))
+    assert np.array_equal(
+        (found.codes >= 0).any(axis=0), (table.codes >= 0).any(axis=0)
+    )
 
 
 def test_it_is_a_distribution_of_every_cell_and_the_same_again():
@@ -82,13 +88,17 @@ def test_another_table_gets_what_its_rows_say():
     model, _ = fit_pool(table, HOW)
     every = model.posterior(table)
     half = table.part(slice(0, 40))
-    assert model.posterior(half) == pytest.approx(every[: len(half.missing_cells)], abs=0.02)
+    assert model.posterior(half) == pytest.approx(
+        every[: len(half.missing_cells)], abs=0.02
+    )
 
 
 def test_awkward_tables_are_filled():
     codes = np.array([[0, 2, -1, 0], [1, -1, -1, 0], [-1, -1, -1, -1], [1, 0, -1, 0]])
     states = (("x", "y"), ("u", "v", "w"), ("p", "q"), ("only",))
-    table = Dataset(codes, ("a", "b", "nothing", "constant"), states, np.array([1.0, 0, 2, 1]))
+    table = Dataset(
+        codes, ("a", "b", "nothing", "constant"), states, np.array([1.0, 0, 2, 1])
+    )
     for missingness in ("ignored", "learned"):
         how = replace(HOW, missingness=missingness)
         found = fit_pool(table, how)[0].posterior(table)

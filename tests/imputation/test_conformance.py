@@ -14,7 +14,9 @@ from exactlearn.scoring.scores import BDeu
 from tests.command_line import run_json
 
 QUICK = Learning(score=BDeu(1.0), max_parents=2, starts=1, networks=2, seed=3)
-NEEDS_LIBRARY = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is missing")
+NEEDS_LIBRARY = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn is missing"
+)
 each_method = pytest.mark.parametrize(
     "name",
     [
@@ -44,8 +46,12 @@ def awkward() -> dict[str, Dataset]:
     names, states = ("a", "b"), (("x", "y"), ("x", "y", "z"))
     return {
         "one row": Dataset(np.array([[0, -1], [1, 0]]), names, states),
-        "a state never seen": Dataset(np.array([[0, 1], [1, 1], [1, -1]]), names, states),
-        "all but one": Dataset(np.array([[0, -1], [1, -1], [1, 2], [0, -1]]), names, states),
+        "a state never seen": Dataset(
+            np.array([[0, 1], [1, 1], [1, -1]]), names, states
+        ),
+        "all but one": Dataset(
+            np.array([[0, -1], [1, -1], [1, 2], [0, -1]]), names, states
+        ),
         "one state": Dataset(np.array([[0, 0], [0, -1]]), names, (("x",), ("x",))),
         "one column": Dataset(np.array([[0], [-1], [1]]), ("a",), (("x", "y"),)),
     }
@@ -74,7 +80,9 @@ def test_every_missing_cell_gets_a_state_of_its_variable(name, table):
 
 @each_method
 def test_a_copied_column_is_found_again(name):
-    table, full = copies(200 if name == "boosted" else 60)  # whose leaves have twenty rows
+    table, full = copies(
+        200 if name == "boosted" else 60
+    )  # whose leaves have twenty rows
     found = METHODS[name](table, QUICK)
     require_answer(found, table)
     truth = full.codes[tuple(table.missing_cells.T)]

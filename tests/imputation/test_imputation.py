@@ -56,7 +56,9 @@ def holed(network: BayesianNetwork, rows: int, share: float, seed: int) -> Datas
     return replace(full, codes=codes)
 
 
-def completions_of(network: BayesianNetwork, row: np.ndarray) -> dict[tuple[int, ...], float]:
+def completions_of(
+    network: BayesianNetwork, row: np.ndarray
+) -> dict[tuple[int, ...], float]:
     """Return the posterior of every completion of a row's missing cells, by the full joint."""
     full = joint(network)
     missing = np.flatnonzero(row < 0)
@@ -79,7 +81,9 @@ class TestByNetwork:
         )
         shares = Imputer("posterior", network=network).imputed(table).probabilities
         cell = 0
-        for row, by_cell, by_row in zip(table.codes, posterior.codes, mpe.codes, strict=True):
+        for row, by_cell, by_row in zip(
+            table.codes, posterior.codes, mpe.codes, strict=True
+        ):
             known = completions_of(network, row)
             missing = np.flatnonzero(row < 0)
             for k, v in enumerate(missing):
@@ -96,7 +100,9 @@ class TestByNetwork:
         row = np.array([-1, -1, 0, -1])
         table = Dataset(row[None, :], network.names, network.states)
         imputer = Imputer("multiple", Learning(seed=1), network, draws=4000)
-        drawn = np.concatenate([t.codes for t in imputer.transform_all(table)])[:, row < 0]
+        drawn = np.concatenate([t.codes for t in imputer.transform_all(table)])[
+            :, row < 0
+        ]
         for states, p in completions_of(network, row).items():
             share = (drawn == states).all(axis=1).mean()
             assert abs(share - p) < 4 * np.sqrt(p * (1 - p) / 4000) + 1e-9
@@ -112,7 +118,10 @@ class TestByNetwork:
         assert one != other
         assert len(one) == 5
         assert (
-            one[0] == Imputer("multiple", Learning(seed=1), network).transform(table).codes.tolist()
+            one[0]
+            == Imputer("multiple", Learning(seed=1), network)
+            .transform(table)
+            .codes.tolist()
         )
 
     def test_columns_and_states_are_matched_by_name(self):
@@ -121,7 +130,9 @@ class TestByNetwork:
         usual = Imputer("posterior", network=network).transform(table)
         order = [2, 0, 3, 1]
         turned = Dataset(
-            np.where(table.codes < 0, -1, table.cardinalities - 1 - table.codes)[:, order],
+            np.where(table.codes < 0, -1, table.cardinalities - 1 - table.codes)[
+                :, order
+            ],
             tuple(table.names[v] for v in order),
             tuple(table.states[v][::-1] for v in order),
         )
@@ -149,7 +160,10 @@ class TestAveraged:
         second = independent(holed(first, 9, 0.2, 1))
         networks = (first, second)
         table = holed(first, 10, 0.4, 2)
-        mean = sum(Imputer("posterior", network=n).imputed(table).probabilities for n in networks)
+        mean = sum(
+            Imputer("posterior", network=n).imputed(table).probabilities
+            for n in networks
+        )
         assert averaged_posterior(networks, table) == pytest.approx(mean / 2)
 
     def test_networks_come_from_samples_of_the_rows(self):
@@ -161,8 +175,12 @@ class TestAveraged:
         assert status == "heuristic"
 
     def test_weights_stand_for_rows(self):
-        table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),), np.array([2.0, 1, 1]))
-        networks, _ = bootstrap_networks(table, replace(QUICK, max_parents=0, smoothing=0.0))
+        table = Dataset(
+            np.array([[0], [1], [-1]]), ("a",), (("x", "y"),), np.array([2.0, 1, 1])
+        )
+        networks, _ = bootstrap_networks(
+            table, replace(QUICK, max_parents=0, smoothing=0.0)
+        )
         assert networks[0].tables[0] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
 
     def test_an_interrupt_keeps_the_networks_that_are_done(self, monkeypatch):
@@ -185,7 +203,9 @@ class TestImputer:
         none = Imputed(values=None, status="interrupted")
         monkeypatch.setattr(imputing, "learned", lambda *told: none)
         with pytest.raises(KeyboardInterrupt):
-            Imputer("posterior", QUICK).fit(Dataset(np.array([[0], [-1]]), ("a",), (("x", "y"),)))
+            Imputer("posterior", QUICK).fit(
+                Dataset(np.array([[0], [-1]]), ("a",), (("x", "y"),))
+            )
 
     @given(datasets())
     @settings(max_examples=25)
@@ -209,13 +229,17 @@ class TestImputer:
         assert found.probabilities.sum(axis=1) == pytest.approx(1)
         assert found.status in ("heuristic", "t-local")
 
-    def test_augmentation_gives_its_own_table_the_joint_completion_and_others_the_likeliest(self):
+    def test_augmentation_gives_its_own_table_the_joint_completion_and_others_the_likeliest(
+        self,
+    ):
         network = random_network(np.random.default_rng(2), 4)
         table, other = (holed(network, 30, 0.1, s) for s in (2, 3))
         imputer = Imputer("augmentation", QUICK).fit(table)
         found = augment(table, BDeu(), method="t-local", starts=1, max_parents=1)
         assert imputer.imputed(table).score == found.score
-        assert np.array_equal(imputer.transform(table).codes, found.completed(table).codes)
+        assert np.array_equal(
+            imputer.transform(table).codes, found.completed(table).codes
+        )
         likeliest_rows = Imputer("mpe", network=imputer.network).transform(other)
         assert np.array_equal(imputer.transform(other).codes, likeliest_rows.codes)
 
@@ -230,18 +254,32 @@ class TestImputer:
 
     def test_weights_count(self):
         table = Dataset(
-            np.array([[0], [0], [1], [-1]]), ("a",), (("x", "y"),), np.array([1.0, 1, 3, 1])
+            np.array([[0], [0], [1], [-1]]),
+            ("a",),
+            (("x", "y"),),
+            np.array([1.0, 1, 3, 1]),
         )
-        assert Imputer("mode").fit_transform(table).codes.ravel().tolist() == [0, 0, 1, 1]
+        assert Imputer("mode").fit_transform(table).codes.ravel().tolist() == [
+            0,
+            0,
+            1,
+            1,
+        ]
 
     @pytest.mark.parametrize(
         ("options", "told"),
         [
             ({"mode": "posteriour"}, "did you mean 'posterior'"),
-            ({"mode": "averaged", "network": independent(ONE)}, "learns from the table"),
+            (
+                {"mode": "averaged", "network": independent(ONE)},
+                "learns from the table",
+            ),
             ({"mode": "stacked", "network": independent(ONE)}, "learns from the table"),
             ({"mode": "stacked", "learning": QUICK}, "leave the learner out"),
-            ({"mode": "multiple", "draws": 0}, "'draws': expected a whole number from 1, found 0"),
+            (
+                {"mode": "multiple", "draws": 0},
+                "'draws': expected a whole number from 1, found 0",
+            ),
             (
                 {"mode": "augmentation", "learning": Learning(learner="structural-em")},
                 "'mpe' gives",
@@ -257,7 +295,9 @@ class TestImputer:
     def test_structural_em_starts_as_often_as_reported(self, learner):
         table = holed(random_network(np.random.default_rng(0), 5), 25, 0.4, 0)
         options = {"max_parents": 1, "hard": learner == "structural-em-hard"}
-        one, several = (structural_em(table, BDeu(), starts=s, **options) for s in (1, 6))
+        one, several = (
+            structural_em(table, BDeu(), starts=s, **options) for s in (1, 6)
+        )
         assert one.score != several.score
         how = replace(QUICK, learner=learner, starts=6)
         assert learned(table, how).score == several.score
@@ -270,9 +310,13 @@ class TestImputer:
 
     def test_no_network_in_time_is_reported(self, monkeypatch):
         nothing = Imputed(values=None, status="feasible")
-        monkeypatch.setattr("exactlearn.imputation.learning.augmented", lambda *told: nothing)
+        monkeypatch.setattr(
+            "exactlearn.imputation.learning.augmented", lambda *told: nothing
+        )
         table = holed(random_network(np.random.default_rng(2), 4), 20, 0.2, 1)
-        with pytest.raises(OptionError, match=r"limit of 0.1 s came before 't-local' found any"):
+        with pytest.raises(
+            OptionError, match=r"limit of 0.1 s came before 't-local' found any"
+        ):
             Imputer("posterior", replace(QUICK, time_limit=0.1)).fit(table)
 
 
@@ -303,7 +347,9 @@ class TestLibrary:
     @pytest.mark.parametrize("name", IMPUTERS)
     def test_awkward_tables_are_filled(self, name, monkeypatch):
         monkeypatch.setattr("exactlearn.imputation.scikit_learn.TREES", 3)
-        codes = np.array([[0, 2, -1, 0], [1, -1, -1, 0], [-1, -1, -1, -1], [1, 0, -1, 0]])
+        codes = np.array(
+            [[0, 2, -1, 0], [1, -1, -1, 0], [-1, -1, -1, -1], [1, 0, -1, 0]]
+        )
         states = (("x", "y"), ("u", "v", "w"), ("p", "q"), ("only",))
         table = Dataset(codes, ("a", "b", "nothing", "constant"), states)
         values = METHODS[name](table, Learning()).values
@@ -315,7 +361,9 @@ class TestLibrary:
         rng = np.random.default_rng(4)
         copied = rng.integers(0, 4, 120)
         codes = np.column_stack([copied, (copied + 2) % 4, rng.integers(0, 2, 120)])
-        full = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"), tuple("wxyz"), ("n", "y")))
+        full = Dataset(
+            codes, ("a", "b", "c"), (tuple("wxyz"), tuple("wxyz"), ("n", "y"))
+        )
         table = hide(full, "mcar:8", rng)
         columns = table.missing_cells[:, 1]
         values = METHODS[name](table, Learning()).values
@@ -330,7 +378,9 @@ class TestLibrary:
         network = random_network(rng, 6, most_states=2)
         table = hide(network.sample(80, rng), "mcar:0.15", rng)
         codes = np.where(table.codes < 0, np.nan, table.codes)
-        filled = IterativeImputer(tol=1e-3).fit_transform(codes)[tuple(table.missing_cells.T)]
+        filled = IterativeImputer(tol=1e-3).fit_transform(codes)[
+            tuple(table.missing_cells.T)
+        ]
         found = METHODS["iterative"](table, Learning())
         clear = abs(filled - 0.5) > 0.02
         assert clear.mean() > 0.8
@@ -345,7 +395,9 @@ class TestLibrary:
 
     @pytest.mark.parametrize("name", IMPUTERS)
     def test_the_time_limit_is_kept_or_reported(self, name):
-        table = Dataset(np.array([[0, 1], [1, 0], [1, -1]] * 5), ("a", "b"), (("x", "y"),) * 2)
+        table = Dataset(
+            np.array([[0, 1], [1, 0], [1, -1]] * 5), ("a", "b"), (("x", "y"),) * 2
+        )
         found = METHODS[name](table, Learning(time_limit=0.0))
         assert found.status == "feasible"
         assert (found.values is None) == (name == "knn")
@@ -353,7 +405,9 @@ class TestLibrary:
 
     @pytest.mark.parametrize("name", IMPUTERS)
     def test_weighted_rows_are_refused(self, name):
-        table = Dataset(np.array([[0, 1], [1, -1]]), ("a", "b"), (("x", "y"),) * 2, np.ones(2))
+        table = Dataset(
+            np.array([[0, 1], [1, -1]]), ("a", "b"), (("x", "y"),) * 2, np.ones(2)
+        )
         with pytest.raises(DataError, match="the rows have weights"):
             METHODS[name](table, Learning())
 
@@ -414,49 +468,96 @@ class TestCommand:
             if how.time_limit == 0:
                 return Imputed(values=None, status="feasible")
             values = np.arange(len(dataset.missing_cells)) % 2
-            return Imputed(values=values, status="feasible" if how.time_limit else "heuristic")
+            return Imputed(
+                values=values, status="feasible" if how.time_limit else "heuristic"
+            )
 
         monkeypatch.setitem(METHODS, "own", Method(impute))
         words = ("impute", tables / "holes.csv", "--method", "own")
         record = run_json(*words, "--time-limit", 9, "-o", tmp_path / "x.csv", status=3)
-        assert (record["method"], record["status"], record["score"]) == ("own", "feasible", None)
-        assert all(set(c) == {"row", "line", "variable", "value"} for c in record["completion"])
+        assert (record["method"], record["status"], record["score"]) == (
+            "own",
+            "feasible",
+            None,
+        )
+        assert all(
+            set(c) == {"row", "line", "variable", "value"} for c in record["completion"]
+        )
         assert read_dataset(tmp_path / "x.csv").is_complete
         run(*words, "-o", tmp_path / "all")
-        assert {p.name for p in (tmp_path / "all").iterdir()} == {"completed.csv", "result.json"}
+        assert {p.name for p in (tmp_path / "all").iterdir()} == {
+            "completed.csv",
+            "result.json",
+        }
         assert "came before 'own' found any" in fails(*words, "--time-limit", 0)
-        assert "expected a file name ending in" in fails(*words, "-o", tmp_path / "x.bif")
+        assert "expected a file name ending in" in fails(
+            *words, "-o", tmp_path / "x.bif"
+        )
         for refused in (("--train", "x"), ("--missingness", "learned")):
-            assert "'own' completes a table from that table alone" in fails(*words, *refused)
+            assert "'own' completes a table from that table alone" in fails(
+                *words, *refused
+            )
 
     def test_missingness_is_learned_where_that_is_asked(self, tables):
         words = ("impute", tables / "holes.csv", *FEW, "--missingness", "learned")
         record = run_json(*words)
         assert all(0 < c["probability"] <= 1 for c in record["completion"])
-        words = ("impute", tables / "holes.csv", "--missingness", "learned", "--method", "mode")
+        words = (
+            "impute",
+            tables / "holes.csv",
+            "--missingness",
+            "learned",
+            "--method",
+            "mode",
+        )
         assert "leave missingness 'ignored'" in fails(*words)
 
     def test_several_tables_go_into_a_folder(self, tables, tmp_path):
-        words = ("impute", tables / "holes.csv", "--method", "multiple", "--network", "cancer")
+        words = (
+            "impute",
+            tables / "holes.csv",
+            "--method",
+            "multiple",
+            "--network",
+            "cancer",
+        )
         run(*words, "--draws", 11, "-o", tmp_path / "drawn")
         made = {p.name for p in (tmp_path / "drawn").iterdir()}
         assert {f"completed-{k:02}.csv" for k in range(1, 12)} < made
         assert {"network.bif", "result.json"} < made
         assert read_dataset(tmp_path / "drawn" / "completed-07.csv").is_complete
-        assert "expected a file name ending in .json" in fails(*words, "-o", tmp_path / "x.csv")
+        assert "expected a file name ending in .json" in fails(
+            *words, "-o", tmp_path / "x.csv"
+        )
 
     def test_what_is_learned_from_one_table_completes_another(self, tables, tmp_path):
-        words = ("--train", tables / "full.csv", "-o", tmp_path / "x.csv", "--max-parents", 1)
+        words = (
+            "--train",
+            tables / "full.csv",
+            "-o",
+            tmp_path / "x.csv",
+            "--max-parents",
+            1,
+        )
         told = run("impute", tables / "holes.csv", *words)
         assert "probability" in told
         assert read_dataset(tmp_path / "x.csv").is_complete
-        run("impute", tables / "full.csv", "-o", tmp_path / "full.csv", "-o", tmp_path / "y.csv")
+        run(
+            "impute",
+            tables / "full.csv",
+            "-o",
+            tmp_path / "full.csv",
+            "-o",
+            tmp_path / "y.csv",
+        )
         assert (tmp_path / "y.csv").read_bytes() == (tables / "full.csv").read_bytes()
 
     def test_a_network_is_given_or_learned(self, tables):
         words = ("impute", tables / "holes.csv", "--network", "cancer")
         assert "exclude each other" in fails(*words, "--train", tables / "full.csv")
-        assert "--network is for --method posterior or mpe" in fails(*words, "--method", "mode")
+        assert "--network is for --method posterior or mpe" in fails(
+            *words, "--method", "mode"
+        )
 
 
 def test_the_frame_of_what_was_imputed_takes_the_frame_or_nothing():
@@ -468,7 +569,9 @@ def test_the_frame_of_what_was_imputed_takes_the_frame_or_nothing():
     fitted = Imputer("posterior", network=read_network("asia"))
     expected = fitted.transform(frame).to_frame()  # in the network's order of states
     values = fitted.imputed(frame).to_frame(frame)
-    for row, variable, value in values[["row", "variable", "value"]].itertuples(index=False):
+    for row, variable, value in values[["row", "variable", "value"]].itertuples(
+        index=False
+    ):
         assert expected[variable].iloc[row] == value
     with pytest.raises(ArgumentError, match="'dataset'"):
         Imputed.of(np.full((2, 2), 0.5)).to_frame()

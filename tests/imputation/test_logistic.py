@@ -73,7 +73,9 @@ def test_agrees_with_scikit_learn(sizes):
 
 
 @settings(max_examples=30)
-@given(datasets(rows=(2, 12), variables=(2, 4), missing=True), st.integers(0, 2**32 - 1))
+@given(
+    datasets(rows=(2, 12), variables=(2, 4), missing=True), st.integers(0, 2**32 - 1)
+)
 def test_minimum_is_that_of_a_general_optimiser(table, seed):
     rng = np.random.default_rng(seed)
     table = replace(table, weights=rng.uniform(0, 2, table.n_rows))
@@ -105,11 +107,15 @@ def test_posterior_is_a_distribution_and_the_loop_by_hand(table):
         for v in np.argsort(missing.sum(axis=0), kind="stable"):
             for row in np.flatnonzero(missing[:, v]):
                 own = model.weights[first[v] : first[v + 1]]
-                shares[row, first[v] : first[v + 1]] = softmax(own @ np.append(shares[row], 1.0))
+                shares[row, first[v] : first[v + 1]] = softmax(
+                    own @ np.append(shares[row], 1.0)
+                )
         if abs(shares - before).max() < logistic.TOLERANCE:
             break
     for (row, v), told in zip(table.missing_cells, found, strict=True):
-        assert told[: table.cardinalities[v]] == pytest.approx(shares[row, first[v] : first[v + 1]])
+        assert told[: table.cardinalities[v]] == pytest.approx(
+            shares[row, first[v] : first[v + 1]]
+        )
         assert (told[table.cardinalities[v] :] == 0).all()
 
 
@@ -136,7 +142,9 @@ def test_penalties_are_weak_where_variables_depend_and_strong_where_not(monkeypa
     codes[:, 1] = np.where(rng.random(300) < 0.02, 1 - codes[:, 0], codes[:, 0])
     table = Dataset(codes, tuple("abcdef"), (("0", "1"),) * 6)
     monkeypatch.setattr(logistic, "PENALTIES", np.array([64.0, 8.0, 1.0]))
-    chosen = Regressions.of(table, mean_shares(table)).chosen_penalties(0, SearchControl())
+    chosen = Regressions.of(table, mean_shares(table)).chosen_penalties(
+        0, SearchControl()
+    )
     assert chosen[:2].tolist() == [1.0, 1.0]
     assert np.mean(chosen[2:] == 64.0) > 0.5
 

@@ -29,7 +29,9 @@ from exactlearn.imputation.methods import AVERAGING
 from exactlearn.scoring.scores import BDeu
 from tests.network_oracle import random_network
 
-HOW = Learning(learner="structural-em", score=BDeu(), starts=1, max_parents=2, smoothing=0.3)
+HOW = Learning(
+    learner="structural-em", score=BDeu(), starts=1, max_parents=2, smoothing=0.3
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,9 @@ class TestReasons:
 
     def test_columns_without_observed_cells_or_choice_tell_nothing(self):
         codes = np.array([[0, -1, 0], [-1, -1, 0], [1, -1, -1]])
-        table = Dataset(codes, ("a", "nothing", "constant"), (("x", "y"),) * 2 + (("o",),))
+        table = Dataset(
+            codes, ("a", "nothing", "constant"), (("x", "y"),) * 2 + (("o",),)
+        )
         assert causes(independent(table), table) == {"a": ()}
         complete = Dataset(np.array([[0], [1]]), ("a",), (("x", "y"),))
         assert causes(independent(complete), complete) == {}
@@ -88,9 +92,13 @@ class TestReasons:
                 counts = np.zeros((2, r))
                 for row, w in enumerate(weighted.row_weights):
                     code = table.codes[row, u]
-                    share = np.eye(r)[code] if code >= 0 else posterior[cells[row, u], :r]
+                    share = (
+                        np.eye(r)[code] if code >= 0 else posterior[cells[row, u], :r]
+                    )
                     counts[int(holes[row, v])] += w * share
-                expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / total
+                expected = (
+                    counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / total
+                )
                 some = counts > 0
                 g = (counts[some] * np.log(counts[some] / expected[some])).sum()
                 assert found[v, u] == pytest.approx(g - 0.5 * np.log(total) * (r - 1))
@@ -124,12 +132,19 @@ class TestImputer:
         assert imputer.network.names == full.names
         usual = Imputer("posterior", HOW).fit(table).network
         nothing = replace(table, codes=np.full((1, 4), -1))
-        by_value, by_chance = (posterior_cells(n, nothing) for n in (imputer.network, usual))
+        by_value, by_chance = (
+            posterior_cells(n, nothing) for n in (imputer.network, usual)
+        )
         shares = full.codes.mean(axis=0)
         assert abs(by_value[:, 1] - shares).max() < abs(by_chance[:, 1] - shares).max()
-        assert imputer.imputed(table).probabilities.shape == (len(table.missing_cells), 2)
+        assert imputer.imputed(table).probabilities.shape == (
+            len(table.missing_cells),
+            2,
+        )
 
-    @pytest.mark.parametrize("mode", ["stacked", "posterior", "mpe", "averaged", "multiple"])
+    @pytest.mark.parametrize(
+        "mode", ["stacked", "posterior", "mpe", "averaged", "multiple"]
+    )
     def test_columns_of_other_tables_come_in_any_order(self, chain, mode):
         full = chain.sample(300, np.random.default_rng(8))
         table = hide(full, "mnar:45:1", np.random.default_rng(9))
@@ -145,7 +160,9 @@ class TestImputer:
         completed = imputer.transform(turned)
         assert completed.is_complete
         if mode in ("posterior", *AVERAGING):
-            assert np.array_equal(completed.codes, imputer.transform(table).codes[:, order])
+            assert np.array_equal(
+                completed.codes, imputer.transform(table).codes[:, order]
+            )
 
     def test_a_complete_table_has_no_missingness_to_learn(self, chain):
         full = chain.sample(50, np.random.default_rng(10))
@@ -154,9 +171,13 @@ class TestImputer:
         usual = Imputer("posterior", network=imputer.network).transform(holed)
         assert np.array_equal(imputer.transform(holed).codes, usual.codes)
 
-    @pytest.mark.parametrize("options", [{"mode": "mode"}, {"mode": "mpe", "network": "given"}])
+    @pytest.mark.parametrize(
+        "options", [{"mode": "mode"}, {"mode": "mpe", "network": "given"}]
+    )
     def test_it_goes_with_learned_networks_only(self, chain, options):
-        told = {key: chain if value == "given" else value for key, value in options.items()}
+        told = {
+            key: chain if value == "given" else value for key, value in options.items()
+        }
         with pytest.raises(OptionError, match="leave missingness 'ignored'"):
             Imputer(learning=replace(HOW, missingness="learned"), **told)
 
@@ -167,7 +188,11 @@ def test_the_gain_of_the_own_value_is_a_likelihood_ratio():
         ("a", "b"), (("n", "y"),) * 2, ((), (0,)),
         (np.array([0.4, 0.6]), np.array([[0.9, 0.1], [0.3, 0.7]])),
     )  # fmt: skip
-    table = hide(network.sample(80, np.random.default_rng(0)), "mnar:9:1", np.random.default_rng(1))
+    table = hide(
+        network.sample(80, np.random.default_rng(0)),
+        "mnar:9:1",
+        np.random.default_rng(1),
+    )
     codes = table.codes.copy()
     codes[:, 1] = np.where(codes[:, 1] < 0, 0, codes[:, 1])
     table = replace(table, codes=codes)
@@ -177,7 +202,9 @@ def test_the_gain_of_the_own_value_is_a_likelihood_ratio():
     def log_likelihood(p, rows):
         given_a = [network.tables[1][k, b[rows]] for k in range(2)]
         if rows is missing:
-            return np.log(np.outer(1 - p, given_a[0]) + np.outer(p, given_a[1])).sum(axis=1)
+            return np.log(np.outer(1 - p, given_a[0]) + np.outer(p, given_a[1])).sum(
+                axis=1
+            )
         counts = np.bincount(a[rows], minlength=2)
         return counts[0] * np.log(1 - p) + counts[1] * np.log(p)
 
@@ -206,7 +233,9 @@ class TestNotAtRandom:
 
         return is_not_at_random(cells(300, beta), cells(200, p), marginals)
 
-    def test_cells_that_are_missing_at_random_are_not_found_though_posteriors_are_wrong(self):
+    def test_cells_that_are_missing_at_random_are_not_found_though_posteriors_are_wrong(
+        self,
+    ):
         assert sum(self.is_found(seed, [0.5, 0.3, 0.2]) for seed in range(200)) <= 2
 
     def test_cells_of_mostly_one_state_are_found(self):
@@ -226,7 +255,9 @@ class TestNotAtRandom:
 
         def lost(first):
             beta = np.array([first, 1 - first])
-            return -float(weights @ np.log(posterior / p @ beta) + 5 * p @ np.log(beta / p))
+            return -float(
+                weights @ np.log(posterior / p @ beta) + 5 * p @ np.log(beta / p)
+            )
 
         best = minimize_scalar(lost, bounds=(1e-9, 1 - 1e-9), method="bounded")
         cells = PredictedCells(np.zeros(40, np.int64), posterior, weights)

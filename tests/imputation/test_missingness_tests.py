@@ -35,7 +35,9 @@ def random_table(rows, variables=5, states=3, seed=0):
 def test_patterns_are_those_that_rows_have(table):
     missing, weights = missingness_patterns(table)
     counts = Counter(tuple(row) for row in (table.codes == -1).tolist())
-    assert dict(zip(map(tuple, missing.tolist()), weights.tolist(), strict=True)) == counts
+    assert (
+        dict(zip(map(tuple, missing.tolist()), weights.tolist(), strict=True)) == counts
+    )
     assert (np.diff(weights) <= 0).all()
 
 
@@ -44,7 +46,9 @@ def test_patterns_count_rows_by_weight():
     codes = table.codes.copy()
     codes[:10, 0] = codes[5:20, 1] = -1
     weights = np.arange(40.0)
-    missing, totals = missingness_patterns(Dataset(codes, table.names, table.states, weights))
+    missing, totals = missingness_patterns(
+        Dataset(codes, table.names, table.states, weights)
+    )
     assert totals.sum() == weights.sum()
     assert (totals @ missing)[:2].tolist() == [weights[:10].sum(), weights[5:20].sum()]
 
@@ -94,7 +98,9 @@ def test_p_values_are_uniform_when_cells_are_missing_completely_at_random(rows, 
     p_values, found = [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        table = simulate_missingness(random_table(rows, seed=seed), f"mcar:{share}", rng).dataset
+        table = simulate_missingness(
+            random_table(rows, seed=seed), f"mcar:{share}", rng
+        ).dataset
         tests = indicator_tests(table, rng)
         p_values += [test.p_value for test in tests]
         found += any(test.adjusted < 0.05 for test in tests)
@@ -107,11 +113,16 @@ def test_p_values_are_uniform_when_cells_are_missing_completely_at_random(rows, 
 
 @pytest.mark.usefixtures("asymptotic")
 def test_weights_count_as_rows():
-    table = simulate_missingness(random_table(300), "mar:0.2", np.random.default_rng(0)).dataset
+    table = simulate_missingness(
+        random_table(300), "mar:0.2", np.random.default_rng(0)
+    ).dataset
     twice = Dataset(table.codes, table.names, table.states, np.full(300, 2.0))
     doubled = Dataset(np.tile(table.codes, (2, 1)), table.names, table.states)
     a, b = (
-        {t[:2]: (t.statistic, t.p_value) for t in indicator_tests(d, np.random.default_rng(0))}
+        {
+            t[:2]: (t.statistic, t.p_value)
+            for t in indicator_tests(d, np.random.default_rng(0))
+        }
         for d in (twice, doubled)
     )
     assert a.keys() == b.keys()

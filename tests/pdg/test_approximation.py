@@ -28,7 +28,11 @@ def divergence(p, q):
 @settings(max_examples=40)
 def test_every_merge_has_the_divergence_it_says(seed, n, compiled):
     rng = np.random.default_rng(seed)
-    graph = compile_network(random_network(rng, n), steps=0) if compiled else random_graph(rng, n)
+    graph = (
+        compile_network(random_network(rng, n), steps=0)
+        if compiled
+        else random_graph(rng, n)
+    )
     exact = graph_joint(graph)
     merges = MergeSequence(graph)
     while merges.next_loss()[0] < np.inf:
@@ -43,7 +47,9 @@ def test_every_merge_has_the_divergence_it_says(seed, n, compiled):
     if compiled:
         merged = merges.merged()
         for variable in range(n):
-            rows = merged.successors_of(variable).reshape(merged.node_counts[variable], -1)
+            rows = merged.successors_of(variable).reshape(
+                merged.node_counts[variable], -1
+            )
             assert len(np.unique(rows, axis=0)) == len(rows)
 
 
@@ -62,7 +68,9 @@ def test_the_cheapest_pair_per_cell_is_merged(seed, n):
             for b in range(a):
                 if (successors[a] == successors[b]).all():
                     mean = (m[a] + m[b]) / (m[a] + m[b]).sum()
-                    loss = sum((x * np.log(x / x.sum() / mean)).sum() for x in (m[a], m[b]))
+                    loss = sum(
+                        (x * np.log(x / x.sum() / mean)).sum() for x in (m[a], m[b])
+                    )
                     saved = m.shape[1] * max(1, len(graph.children[variable]))
                     rates.append(loss / saved)
     assert found == pytest.approx(min(rates), rel=1e-9, abs=1e-14)
@@ -109,7 +117,9 @@ def test_merging_by_records_loses_the_likelihood_it_says(seed, n):
         model.check()
         found = per_record(model)
         assert found == pytest.approx(per_record(fitted) - loss, rel=1e-9, abs=1e-9)
-        scores.append((1 - 0.2) * found * data.weights.sum() - 0.2 * model.effective_size)
+        scores.append(
+            (1 - 0.2) * found * data.weights.sum() - 0.2 * model.effective_size
+        )
     assert scores[2] >= scores[1] - 1e-9 >= scores[0] - 2e-9
 
 

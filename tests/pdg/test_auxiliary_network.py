@@ -25,7 +25,9 @@ def full_joint(network):
     """The joint distribution, one axis a variable."""
     n = network.n_variables
     operands = []
-    for v, (family, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+    for v, (family, table) in enumerate(
+        zip(network.parents, network.tables, strict=True)
+    ):
         operands += [table, [*family, v]]
     return np.einsum(*operands, list(range(n)), optimize=True)
 
@@ -38,7 +40,9 @@ def test_the_marginal_over_the_graphs_variables_is_its_distribution(seed, n):
     assert network.names[:n] == graph.names
     assert network.states[:n] == graph.states
     added = tuple(range(n, network.n_variables))
-    np.testing.assert_allclose(full_joint(network).sum(axis=added), graph_joint(graph), atol=1e-15)
+    np.testing.assert_allclose(
+        full_joint(network).sum(axis=added), graph_joint(graph), atol=1e-15
+    )
     # An auxiliary variable has a state a node; one node needs none.
     for k in added:
         v = graph.index(network.names[k].removeprefix("node_of_"))
@@ -73,7 +77,11 @@ def test_parity_needs_an_auxiliary_variable_for_the_parity_so_far():
 def test_a_tree_needs_none():
     states = (("a", "b", "c"), ("a", "b"), ("a", "b", "c"))
     rng = np.random.default_rng(0)
-    tables = [rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2), 3), rng.dirichlet(np.ones(3), 2)]
+    tables = [
+        rng.dirichlet(np.ones(3)),
+        rng.dirichlet(np.ones(2), 3),
+        rng.dirichlet(np.ones(3), 2),
+    ]
     tree = BayesianNetwork(("x", "y", "z"), states, ((), (0,), (1,)), tuple(tables))
     network = to_network(compile_network(tree, forest=[-1, 0, 1]))
     assert network.parents == tree.parents

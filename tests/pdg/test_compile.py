@@ -41,7 +41,11 @@ def alarm(data_dir) -> BayesianNetwork:
     return read_bif(data_dir / "bif" / "alarm.bif.gz")
 
 
-@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 6),
+    st.sampled_from([random_network, coarse_network]),
+)
 @settings(max_examples=60)
 def test_the_graph_has_the_networks_joint_and_the_fewest_nodes(seed, n, make):
     network = make(np.random.default_rng(seed), n)
@@ -82,7 +86,11 @@ def test_parts_without_connection_become_trees():
         ("a", "b", "c"),
         (("0", "1"),) * 3,
         ((), (), (0,)),
-        (np.array([0.2, 0.8]), np.array([0.4, 0.6]), np.array([[0.1, 0.9], [0.7, 0.3]])),
+        (
+            np.array([0.2, 0.8]),
+            np.array([0.4, 0.6]),
+            np.array([[0.1, 0.9], [0.7, 0.3]]),
+        ),
     )
     graph = compile_network(network)
     graph.check()
@@ -92,7 +100,9 @@ def test_parts_without_connection_become_trees():
 
 def test_a_network_that_is_too_large_is_refused_at_once(data_dir):
     network = read_bif(data_dir / "bif" / "munin1.bif.gz")
-    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."):
+    with pytest.raises(
+        TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."
+    ):
         compile_network(network, max_size=10_000)
 
 
@@ -114,7 +124,9 @@ def test_an_error_is_found():
     shifted[:2] = 0.25, 0.75
     wrong = graph.with_parameters(shifted)
     assert max_error(network, wrong, np.random.default_rng(0), 100) > 1e-3
-    impossible = graph.with_parameters(np.where(graph.parameters < 0.4, 0.0, graph.parameters))
+    impossible = graph.with_parameters(
+        np.where(graph.parameters < 0.4, 0.0, graph.parameters)
+    )
     assert max_error(network, impossible, np.random.default_rng(0), 100) == np.inf
 
 
@@ -162,9 +174,13 @@ def test_unreached_nodes_give_way_to_the_most_similar_ones(seed, n, least):
     small.check()
     before, after = log_likelihood_rows(graph, codes), log_likelihood_rows(small, codes)
     np.testing.assert_allclose(before, after, rtol=1e-12)
-    met = np.add.reduceat(expected_counts(graph, codes), graph.parameter_offsets[:-1]) > 0
+    met = (
+        np.add.reduceat(expected_counts(graph, codes), graph.parameter_offsets[:-1]) > 0
+    )
     reach = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1])
-    assert (small.node_counts <= np.bincount(graph.variable[met | (3 * reach >= least)])).all()
+    assert (
+        small.node_counts <= np.bincount(graph.variable[met | (3 * reach >= least)])
+    ).all()
     assert (small.node_counts >= np.bincount(graph.variable[met])).all()
     if least == np.inf:
         _check_successors(graph, small, met)
@@ -187,7 +203,9 @@ def _check_successors(graph, small, met):
             for other in np.flatnonzero(small.variable == child).tolist():
                 q = distribution_below(small, other)
                 divergences[other] = sum(p[s] * np.log(p[s] / q[s]) for s in p)
-            assert divergences[led] == pytest.approx(min(divergences.values()), abs=1e-9)
+            assert divergences[led] == pytest.approx(
+                min(divergences.values()), abs=1e-9
+            )
 
 
 def test_too_many_pairs_of_nodes_are_refused(monkeypatch):
@@ -221,7 +239,9 @@ def test_marginals_survive_renaming_and_reordering(alarm):
     for network in (alarm, shuffled):
         row = np.full((1, network.n_variables), -1, np.int16)
         for name, state in evidence.items():
-            row[0, network.index(name)] = network.state_index(network.index(name), state)
+            row[0, network.index(name)] = network.state_index(
+                network.index(name), state
+            )
         graph = compile_network(network)
         ends = np.cumsum(graph.cardinalities)
         posterior = np.split(posteriors(graph, row)[0], ends[:-1])
@@ -248,5 +268,9 @@ def test_a_clique_of_two_to_the_thirty_cells_is_never_written_out():
     forest = [*range(-1, n - 1), *(j for _, j in pairs)]
     graph = compile_network(network, forest=forest)
     graph.check()
-    assert graph.n_nodes == n + len(pairs) + n - 1  # two for each child that tells a parent apart
-    assert max_error(network, graph, np.random.default_rng(1), 50) < 1e-11  # sums of 465 logarithms
+    assert (
+        graph.n_nodes == n + len(pairs) + n - 1
+    )  # two for each child that tells a parent apart
+    assert (
+        max_error(network, graph, np.random.default_rng(1), 50) < 1e-11
+    )  # sums of 465 logarithms

@@ -38,7 +38,9 @@ def test_random_graphs_are_distributions(seed, n):
     assert graph_joint(graph).sum() == pytest.approx(1)
     difference = sum(
         m * (1 + r * (k - 1)) if k else m
-        for m, r, k in zip(graph.node_counts, graph.cardinalities, graph.child_counts, strict=True)
+        for m, r, k in zip(
+            graph.node_counts, graph.cardinalities, graph.child_counts, strict=True
+        )
     )
     # THESIS (3.54), where a leaf counts one child
     assert graph.effective_size - graph.representational_size == difference
@@ -56,7 +58,10 @@ def broken(**changes) -> DecisionGraph:
         ({"variable": np.array([0, 1, 1, 3, 3, 3, 3, 3])}, "'X2' has no node"),
         ({"variable": np.array([0, 1, 2, 3, 3, 3, 1, 2])}, "do not stand together"),
         ({"variable": np.array([0, 3, 3, 1, 1, 1, 2, 2])}, "'X3' stand before"),
-        ({"variable": np.array([0, 0, 1, 3, 3, 3, 2, 2])}, "root variable 'X0' has 2 nodes"),
+        (
+            {"variable": np.array([0, 0, 1, 3, 3, 3, 2, 2])},
+            "root variable 'X0' has 2 nodes",
+        ),
         ({"parameters": np.full(15, 0.5)}, "15 parameters"),
         ({"parameters": np.full(16, 0.4)}, r"node 0 \('X0'\) sum to"),
         ({"parameters": np.array([1.5, -0.5] * 8)}, "negative"),
@@ -64,7 +69,10 @@ def broken(**changes) -> DecisionGraph:
         ({"successors": np.array([1, 6, 2, 7, 4, 3, 4])}, "7 successors"),
         ({"successors": np.array([1, 6, 2, 5, 4, 3, 4, 5])}, "another variable"),
         ({"successors": np.array([1, 6, 2, 8, 4, 3, 4, 5])}, "another variable"),
-        ({"successors": np.array([1, 6, 2, 7, 4, 3, 4, 3])}, r"node 5 \('X3'\) is no successor"),
+        (
+            {"successors": np.array([1, 6, 2, 7, 4, 3, 4, 3])},
+            r"node 5 \('X3'\) is no successor",
+        ),
     ],
 )
 def test_what_is_no_decision_graph_is_refused(changes, message):

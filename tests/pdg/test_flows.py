@@ -42,7 +42,13 @@ def use(way, patch):
 
 
 def expect_by_logarithms(
-    layout, parameters, rows, weights=None, counts=NO_COUNTS, posterior=NO_POSTERIOR, threads=None
+    layout,
+    parameters,
+    rows,
+    weights=None,
+    counts=NO_COUNTS,
+    posterior=NO_POSTERIOR,
+    threads=None,
 ):
     result, turns = np.empty(len(rows)), np.arange(len(rows))
     weights = np.ones(len(rows)) if weights is None else weights
@@ -53,7 +59,9 @@ def expect_by_logarithms(
 
 
 def by_logarithms(graph, codes):
-    return expect_by_logarithms(graph.layout, graph.parameters, np.array(codes, np.int16))
+    return expect_by_logarithms(
+        graph.layout, graph.parameters, np.array(codes, np.int16)
+    )
 
 
 def incomplete_rows(rng, graph, rows, missing):
@@ -103,7 +111,9 @@ def test_all_ways_agree_with_the_full_joint(seed, n, missing):
             found = flows.log_likelihood_rows(graph, codes)
             np.testing.assert_allclose(np.exp(found), expected, rtol=1e-11)
             assert (np.isneginf(found) == ~possible).all()
-            marginals = np.array([marginals_by_joint(full, row) for row in codes[possible]])
+            marginals = np.array(
+                [marginals_by_joint(full, row) for row in codes[possible]]
+            )
             if possible.any():
                 found = posteriors(graph, codes[possible])
                 np.testing.assert_allclose(found, marginals, rtol=1e-11, atol=1e-14)
@@ -136,7 +146,9 @@ def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
     one, two = (expect_counts(layout, parameters, codes, ones, k) for k in (1, 2))
     assert (one[0] == two[0]).all()
     assert (one[1] == two[1]).all()
-    assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()
+    assert (
+        posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)
+    ).all()
 
 
 def test_counts_of_each_variable_add_up_to_the_weight(kernel):
@@ -145,7 +157,9 @@ def test_counts_of_each_variable_add_up_to_the_weight(kernel):
     weights = rng.exponential(size=50)
     counts = expected_counts(graph, incomplete_rows(rng, graph, 50, 0.5), weights)
     totals = np.zeros(10)
-    np.add.at(totals, np.repeat(graph.variable, graph.cardinalities[graph.variable]), counts)
+    np.add.at(
+        totals, np.repeat(graph.variable, graph.cardinalities[graph.variable]), counts
+    )
     np.testing.assert_allclose(totals, weights.sum())
 
 
@@ -173,7 +187,9 @@ def test_very_improbable_rows_use_logarithms(kernel):
     logs = np.log([0.3, 0.7]) + np.log(theta[np.arange(600), :, features]).sum(axis=0)
     expected = np.logaddexp(*logs)
     assert expected < np.log(np.finfo(float).tiny)
-    assert flows.log_likelihood_rows(graph, codes) == pytest.approx([expected], rel=1e-12)
+    assert flows.log_likelihood_rows(graph, codes) == pytest.approx(
+        [expected], rel=1e-12
+    )
     posterior = posteriors(graph, codes)
     np.testing.assert_allclose(posterior[0, :2], np.exp(logs - expected), rtol=1e-9)
     assert posterior[0, 2:].sum() == pytest.approx(600)
@@ -187,7 +203,9 @@ def test_impossible_rows_are_minus_infinity_and_have_no_posterior(kernel):
     codes = np.array([[0], [1], [-1]], np.int16)
     assert flows.log_likelihood_rows(graph, codes).tolist() == [0, -np.inf, 0]
     for function in (posteriors, expected_counts):
-        with pytest.raises(DataError, match=r"row 2 \(index 1\), one of 1: .*probability zero"):
+        with pytest.raises(
+            DataError, match=r"row 2 \(index 1\), one of 1: .*probability zero"
+        ):
             function(graph, codes)
 
 

@@ -11,7 +11,11 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.pdg.learn.direct import learn_direct
 from exactlearn.pdg.learn.edge_counts import StructureScore
-from exactlearn.pdg.learn.forest_growth import are_dependent, dependent_components, grown_forest
+from exactlearn.pdg.learn.forest_growth import (
+    are_dependent,
+    dependent_components,
+    grown_forest,
+)
 from exactlearn.pdg.learn.methods import learn_pdg
 from tests.logic_models import drawn, logic1, logic3, parity
 
@@ -21,7 +25,9 @@ from tests.logic_models import drawn, logic1, logic3, parity
 def test_the_statistic_adds_up_over_the_parts(seed):
     """THESIS (4.51), with the expected count of (4.52) as corrected: that of each part alone."""
     rng = np.random.default_rng(seed)
-    counts = rng.poisson(rng.choice([0.0, 8.0, 20.0], (2, 3, 2), p=[0.2, 0.4, 0.4])) + 0.0
+    counts = (
+        rng.poisson(rng.choice([0.0, 8.0, 20.0], (2, 3, 2), p=[0.2, 0.4, 0.4])) + 0.0
+    )
     counts[:, 0, 0] += 20
     statistic = 0.0
     for part in counts:
@@ -44,7 +50,9 @@ def chains(rng, n_rows):
     """Draw two independent chains of three bits."""
     bits = rng.random((n_rows, 6)) < 0.5
     for v in (1, 2, 4, 5):
-        bits[:, v] = np.where(rng.random(n_rows) < 0.85, bits[:, v - 1], ~bits[:, v - 1])
+        bits[:, v] = np.where(
+            rng.random(n_rows) < 0.85, bits[:, v - 1], ~bits[:, v - 1]
+        )
     return Dataset(bits.astype(np.int16), tuple("abcdef"), (("0", "1"),) * 6)
 
 
@@ -66,9 +74,16 @@ def test_each_component_is_a_tree_and_a_branch(seed):
     for first, middle, last in ((0, 1, 2), (3, 4, 5)):
         assert [forest[first], forest[middle], forest[last]].count(-1) == 1
         if forest[middle] == -1:
-            assert forest[first] == forest[last] == middle  # independent given the middle one
+            assert (
+                forest[first] == forest[last] == middle
+            )  # independent given the middle one
         else:
-            assert {forest[first], forest[middle], forest[last]} <= {-1, first, middle, last}
+            assert {forest[first], forest[middle], forest[last]} <= {
+                -1,
+                first,
+                middle,
+                last,
+            }
 
 
 def test_a_search_that_is_over_grows_no_level():

@@ -39,7 +39,11 @@ def chain(network, rng, steps):
     return found, adjacency
 
 
-@given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([random_network, coarse_network]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 6),
+    st.sampled_from([random_network, coarse_network]),
+)
 @settings(max_examples=40)
 def test_a_chain_knows_the_size_of_the_graph_that_is_built(seed, n, make):
     rng = np.random.default_rng(seed)
@@ -70,8 +74,12 @@ def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
     for name in ("asia", "child", "win95pts"):
         graph = compile_network(read_bif(data_dir / "bif" / f"{name}.bif.gz"), steps=0)
         rng = np.random.default_rng(3)
-        flows = {v: np.empty((graph.node_counts[v], 12)) for v in range(graph.n_variables)}
-        weights = {v: rng.exponential(size=(graph.cardinalities[v], 12)) ** 3 for v in flows}
+        flows = {
+            v: np.empty((graph.node_counts[v], 12)) for v in range(graph.n_variables)
+        }
+        weights = {
+            v: rng.exponential(size=(graph.cardinalities[v], 12)) ** 3 for v in flows
+        }
         for v in graph.order[::-1].tolist():
             terms = graph.parameters_of(v)[:, :, None] * weights[v]
             for place, child in enumerate(graph.children[v]):
@@ -150,17 +158,27 @@ def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
 
 def smallest_size(network, full, part):
     """Return the smallest size of all trees over a part, nodes counted in the joint."""
-    forest, r, sizes = compile_network(network, steps=0).forest.copy(), network.cardinalities, []
+    forest, r, sizes = (
+        compile_network(network, steps=0).forest.copy(),
+        network.cardinalities,
+        [],
+    )
     for above in product([-1, *part], repeat=len(part)):
         forest[list(part)] = above
         with suppress(CheckError):
             graph = compile_network(network, forest=forest)
             nodes = fewest_nodes(graph, full)
-            sizes.append(sum(r[v] * nodes[v] * max(1, len(graph.children[v])) for v in part))
+            sizes.append(
+                sum(r[v] * nodes[v] * max(1, len(graph.children[v])) for v in part)
+            )
     return min(sizes)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([random_network, coarse_network]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 4),
+    st.sampled_from([random_network, coarse_network]),
+)
 @settings(max_examples=25, deadline=None)
 def test_no_forest_of_a_small_network_has_a_smaller_graph(seed, n, make):
     network = without_irrelevant_parents(make(np.random.default_rng(seed), n))
@@ -192,7 +210,9 @@ def test_an_interrupt_of_the_first_build_keeps_what_there_is(monkeypatch):
     assert compiled.message.startswith("interrupted, this is one of the first forests")
     assert compiled.max_error < 1e-12
     calls.clear()
-    with pytest.raises(KeyboardInterrupt):  # a graph alone does not show an interrupted search
+    with pytest.raises(
+        KeyboardInterrupt
+    ):  # a graph alone does not show an interrupted search
         compile_network(network)
     calls.clear()
     with SearchControl().running() as control:
@@ -205,7 +225,10 @@ def test_an_interrupt_of_the_first_build_keeps_what_there_is(monkeypatch):
 @settings(max_examples=30)
 def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
-    forest, residuals = first_forests(network, clique_tree(network))[0], Residuals(network)
+    forest, residuals = (
+        first_forests(network, clique_tree(network))[0],
+        Residuals(network),
+    )
     told = list(least_cells(residuals, forest, np.random.default_rng(seed), 200))
     assert len(told) == len(forest.order)
     assert told[-1] <= Expansion(residuals, forest).cells
@@ -217,7 +240,9 @@ def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch
     parents = tuple(tuple(range(max(0, i - 12), i)) for i in range(n))
     tables = tuple(rng.dirichlet((1, 1), (2,) * len(p)) for p in parents)
     network = BayesianNetwork(names, states, parents, tables)
-    monkeypatch.setattr(forest_search, "Expansion", lambda *_: pytest.fail("written out"))
+    monkeypatch.setattr(
+        forest_search, "Expansion", lambda *_: pytest.fail("written out")
+    )
     with pytest.raises(
         TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d cells if"
     ):

@@ -12,7 +12,11 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference import flows
 from exactlearn.pdg.learn import starts
 from exactlearn.pdg.learn.direct import learn_direct
-from exactlearn.pdg.learn.parameters import choose_graph_smoothing, pseudo_counts, tuned_smoothing
+from exactlearn.pdg.learn.parameters import (
+    choose_graph_smoothing,
+    pseudo_counts,
+    tuned_smoothing,
+)
 from exactlearn.pdg.learn.starts import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
@@ -34,7 +38,9 @@ def test_the_joint_of_a_pair_by_em_over_rows(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(-1, 2, 25), rng.integers(-1, 3, 25)
     x[:6], y[:6] = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]
-    joint = (table_of(x, y, 2, 3)[:2, :3] + 1) / (table_of(x, y, 2, 3)[:2, :3] + 1).sum()
+    joint = (table_of(x, y, 2, 3)[:2, :3] + 1) / (
+        table_of(x, y, 2, 3)[:2, :3] + 1
+    ).sum()
     for _ in range(400):
         expected = np.zeros((2, 3))
         for a, b in zip(x, y, strict=True):
@@ -85,13 +91,19 @@ def test_parity_is_recovered_without_the_forest():
     rng = np.random.default_rng(1)
     data, test = drawn(parity(), 10_000, rng), drawn(parity(), 5000, rng)
     seen = []
-    found = learn_direct(data, on_model=lambda best, smoothed: seen.append((best, smoothed())))
+    found = learn_direct(
+        data, on_model=lambda best, smoothed: seen.append((best, smoothed()))
+    )
     (model,) = found.models
     model.check(data)
     assert found.finished
     assert model.graph.effective_size == 18
-    assert flows.log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
-    assert sorted(best.score for best, _ in seen)[-1] == seen[-1][0].score == model.score
+    assert flows.log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(
+        -4, abs=0.01
+    )
+    assert (
+        sorted(best.score for best, _ in seen)[-1] == seen[-1][0].score == model.score
+    )
     assert (seen[-1][1].parameters > 0).all()
     again = learn_direct(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
@@ -162,7 +174,10 @@ def test_smoothing_by_cross_validation():
         ({"size_weights": []}, "no size_weight"),
         ({"size_weights": [2.0]}, "size_weight"),
         ({"smoothing": -1.0}, "smoothing"),
-        ({"smoothing": np.inf}, "'smoothing': expected a number from 0 to 1e.300, found inf"),
+        (
+            {"smoothing": np.inf},
+            "'smoothing': expected a number from 0 to 1e.300, found inf",
+        ),
         ({"size": "none"}, "size"),
     ],
 )
@@ -173,7 +188,9 @@ def test_mistakes_are_reported(options, message):
 
 
 @pytest.mark.parametrize("prior", ["uniform", "start"])
-def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_reach(prior):
+def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_reach(
+    prior,
+):
     """Each variable is judged in the rows whose completions reach one node, by real refits."""
     rng = np.random.default_rng(4)
     graph = random_graph(rng, 4)
@@ -181,7 +198,10 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
     data = Dataset(codes, graph.names, graph.states)
     found = choose_graph_smoothing(graph, data, prior=prior, seed=2)
     folds = np.random.default_rng(2).permutation(80) % 5
-    ways = [[reached(graph, x) for x in completions(row, graph.cardinalities)] for row in codes]
+    ways = [
+        [reached(graph, x) for x in completions(row, graph.cardinalities)]
+        for row in codes
+    ]
 
     def validated(smoothing):
         value = 0.0
@@ -192,12 +212,20 @@ def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_re
             for k in range(5):
                 train = data.part(known & (folds != k))
                 counts = flows.expect_counts(
-                    graph.layout, graph.parameters, train.codes.astype(np.int16), train.row_weights
+                    graph.layout,
+                    graph.parameters,
+                    train.codes.astype(np.int16),
+                    train.row_weights,
                 )[0]
-                model = graph.with_counts(counts + smoothing * pseudo_counts(graph, prior))
+                model = graph.with_counts(
+                    counts + smoothing * pseudo_counts(graph, prior)
+                )
                 rows = data.part(known & (folds == k))
                 held_out = flows.expect_counts(
-                    graph.layout, graph.parameters, rows.codes.astype(np.int16), rows.row_weights
+                    graph.layout,
+                    graph.parameters,
+                    rows.codes.astype(np.int16),
+                    rows.row_weights,
                 )[0]
                 value += xlogy(held_out, model.parameters)[np.repeat(own, sizes)].sum()
         return value

@@ -48,7 +48,9 @@ def test_the_path_begins_where_the_network_is_and_falls(learnt):
     assert [m.size_weight for m in found.models] == size_weights
     sizes = [m.graph.effective_size for m in found.models]
     assert (np.diff(sizes) <= 0).all()
-    assert sizes[-1] == data.cardinalities @ np.maximum(1, found.models[-1].graph.child_counts)
+    assert sizes[-1] == data.cardinalities @ np.maximum(
+        1, found.models[-1].graph.child_counts
+    )
     first = collapse_unreached(compile_network(network), data)
     best = ml_likelihood(first, data)
     assert best >= network.log_likelihood(data) - 1e-9
@@ -67,12 +69,17 @@ def test_the_score_of_each_lambda_is_no_worse_than_at_the_start(learnt):
     def keep(model, smoothed):
         seen.append((model, smoothed()))
 
-    found = learn_hybrid(network, data, size_weights=[0.7, 0.9], smoothing=0.0, on_model=keep)
+    found = learn_hybrid(
+        network, data, size_weights=[0.7, 0.9], smoothing=0.0, on_model=keep
+    )
     assert seen == [(model, model.graph) for model in found.models]
     start = collapse_unreached(compile_network(network), data)
     likelihood = ml_likelihood(start, data)
     for model in found.models:
-        assert model.score >= StructureScore(model.size_weight).of(start, likelihood) - 1e-9
+        assert (
+            model.score
+            >= StructureScore(model.size_weight).of(start, likelihood) - 1e-9
+        )
 
 
 def test_smoothing_and_missing_cells(learnt):
@@ -116,7 +123,9 @@ def test_nodes_that_no_row_reaches_are_left_out(seed, missing):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 4)
     full = graph_joint(graph)
-    drawn = np.array(np.unravel_index(rng.choice(full.size, 3, p=full.ravel()), full.shape)).T
+    drawn = np.array(
+        np.unravel_index(rng.choice(full.size, 3, p=full.ravel()), full.shape)
+    ).T
     codes = np.where(rng.random(drawn.shape) < missing, -1, drawn)
     met = {
         node
@@ -132,7 +141,9 @@ def test_nodes_that_no_row_reaches_are_left_out(seed, missing):
         kept = [node for node in own if node in met]
         assert collapsed.node_counts[v] == len(kept)
         places = np.array(kept, np.int64) - graph.first_nodes[v]
-        assert np.array_equal(collapsed.parameters_of(v), graph.parameters_of(v)[places])
+        assert np.array_equal(
+            collapsed.parameters_of(v), graph.parameters_of(v)[places]
+        )
     after = graph_joint(collapsed)
     for row in codes:
         for x in completions(row, graph.cardinalities):
@@ -143,7 +154,9 @@ def test_nodes_that_no_row_reaches_are_left_out(seed, missing):
 def test_a_time_limit_of_zero_gives_a_model(learnt, hidden):
     network, data = learnt
     if hidden:
-        data = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
+        data = Dataset(
+            np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states
+        )
     found = learn_hybrid(network, data, size_weights=[0.5, 0.9], time_limit=0)
     assert not found.finished
     (model,) = found.models
@@ -170,7 +183,9 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
         while (merges.loss + merges.next_loss()[0]) * data.n_rows <= allowed + 1e-9:
             merges.merge()
         assert graph.effective_size == merges.merged().effective_size
-    holes = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
+    holes = Dataset(
+        np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states
+    )
     with pytest.raises(DataError, match="missing"):
         smallest_as_likely(network, holes, likely)
 
@@ -198,7 +213,9 @@ def test_networks_are_learnt_with_the_least_weight_of_the_size(
     assert set(asked) == {(score, methods.MAX_PARENTS)}
 
 
-def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(learnt, monkeypatch):
+def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(
+    learnt, monkeypatch
+):
     network, data = learnt
     asked = []
 
@@ -233,7 +250,9 @@ def test_validation_weighs_the_size_where_none_is_given():
     assert lost / 5000 < 0.05
     again = learn_hybrid(learnt, data, size_weights=[0.0]).models[0].graph
     assert again.effective_size >= model.graph.effective_size
-    assert log_likelihood(again, data) == pytest.approx(learnt.log_likelihood(data), rel=0.01)
+    assert log_likelihood(again, data) == pytest.approx(
+        learnt.log_likelihood(data), rel=0.01
+    )
 
 
 def test_merged_masses_of_the_network_are_those_of_its_rows():

@@ -26,7 +26,9 @@ from tests.logic_models import chain, drawn, logic1, logic3, parity
 from tests.pdg_oracle import random_graph, reached
 from tests.structure_oracle import all_structures, counts_by_rows, score_by_rows
 
-SCORES = st.builds(StructureScore, st.sampled_from((0.0, 0.3, 0.7, 0.9)), st.sampled_from(SIZES))
+SCORES = st.builds(
+    StructureScore, st.sampled_from((0.0, 0.3, 0.7, 0.9)), st.sampled_from(SIZES)
+)
 
 
 def random_rows(rng, graph, n):
@@ -48,17 +50,21 @@ def test_a_population_counts_what_rows_reach(seed, score):
     codes = rows.codes
     population.graph.check()
     counts = counts_by_rows(population.graph, codes, rows.weights)
-    assert np.allclose(population.graph.parameters, population.graph.with_counts(counts).parameters)
+    assert np.allclose(
+        population.graph.parameters, population.graph.with_counts(counts).parameters
+    )
     assert (np.add.reduceat(counts, population.graph.parameter_offsets[:-1]) > 0).all()
     value = score.of(population.graph, population.log_likelihood)
-    assert value == pytest.approx(score_by_rows(population.graph, codes, rows.weights, score))
+    assert value == pytest.approx(
+        score_by_rows(population.graph, codes, rows.weights, score)
+    )
     full = score_by_rows(graph, codes, rows.weights, StructureScore(0.0))
     assert population.log_likelihood == pytest.approx(full)
     for row, nodes in zip(codes[:5].tolist(), population.reached.T, strict=False):
         first = population.graph.first_nodes
-        assert {v: node - first[v] for v, node in reached(population.graph, row).items()} == dict(
-            enumerate(nodes)
-        )
+        assert {
+            v: node - first[v] for v, node in reached(population.graph, row).items()
+        } == dict(enumerate(nodes))
 
 
 @given(st.integers(0, 10_000), SCORES)
@@ -116,7 +122,9 @@ def test_out_flows_are_the_probabilities_below_each_node(seed):
     for v in reversed(graph.order.tolist()):
         below = [flows[c] for c in graph.children[v]]
         flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], below)
-    logs = sum(flows[v][subtrees.labels[v], 0] for v in np.flatnonzero(graph.forest < 0))
+    logs = sum(
+        flows[v][subtrees.labels[v], 0] for v in np.flatnonzero(graph.forest < 0)
+    )
     assert (logs * rows.weights).sum() == pytest.approx(population.log_likelihood)
 
 
@@ -141,7 +149,9 @@ def test_against_all_structures(forest):
         codes = np.array(np.unravel_index(rng.choice(8, 60, p=joint), (2, 2, 2))).T
         rows = complete_rows(Dataset(codes, names, states))
         score = StructureScore(bic_size_weight(60))
-        best = max(score_by_rows(g, rows.codes, rows.weights, score) for g in structures)
+        best = max(
+            score_by_rows(g, rows.codes, rows.weights, score) for g in structures
+        )
         found = learn_on_forest(Dataset(codes, names, states), forest)
         assert found.score == pytest.approx(best)
 
@@ -165,7 +175,10 @@ def test_logical_relations_are_recovered(rows, forest, size, bits):
     data = drawn(rows, 10_000, np.random.default_rng(1))
     found = learn_on_forest(data, forest)
     found.check(data)
-    for change in ({"score": found.score + 1}, {"log_likelihood": found.log_likelihood - 9999}):
+    for change in (
+        {"score": found.score + 1},
+        {"log_likelihood": found.log_likelihood - 9999},
+    ):
         with pytest.raises(CheckError, match="recomputation"):
             replace(found, **change).check(data)
     assert found.graph.effective_size == size

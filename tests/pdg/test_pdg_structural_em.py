@@ -23,7 +23,13 @@ from exactlearn.pdg.learn.structural_em import (
 )
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import drawn, logic3
-from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached
+from tests.pdg_oracle import (
+    completions,
+    graph_joint,
+    paper_example,
+    random_graph,
+    reached,
+)
 
 
 def weighted_completions(graph, codes):
@@ -41,7 +47,9 @@ def weighted_completions(graph, codes):
 def holes(graph, rng, n, share=0.4):
     """Draw complete rows of positive probability, and hide cells of them."""
     full = graph_joint(graph)
-    codes = np.array(np.unravel_index(rng.choice(full.size, n, p=full.ravel()), full.shape)).T
+    codes = np.array(
+        np.unravel_index(rng.choice(full.size, n, p=full.ravel()), full.shape)
+    ).T
     codes[rng.random(codes.shape) < share] = -1
     return codes.astype(np.int16)
 
@@ -68,7 +76,10 @@ def test_edge_counts_by_all_completions(seed):
     for v, table in tables.items():
         assert np.allclose(table, expected[v])
     full = graph_joint(graph)
-    logs = [np.log(sum(full[x] for x in completions(row, graph.cardinalities))) for row in codes]
+    logs = [
+        np.log(sum(full[x] for x in completions(row, graph.cardinalities)))
+        for row in codes
+    ]
     assert likelihood == pytest.approx(float(weights @ logs))
 
 
@@ -152,7 +163,9 @@ def test_scores_never_fall_and_the_result_is_good(forest):
     train = holes(truth, rng, 1500, share=0.15)
     data = Dataset(train, truth.names, truth.states)
     seen = []
-    found = structural_em_graph(data, forest=forest, on_model=lambda model, _: seen.append(model))
+    found = structural_em_graph(
+        data, forest=forest, on_model=lambda model, _: seen.append(model)
+    )
     assert found.converged
     assert tuple(seen) == found.models
     assert (np.diff([model.score for model in found.models]) >= -1e-6).all()
@@ -166,7 +179,9 @@ def test_scores_never_fall_and_the_result_is_good(forest):
 
 def test_independent_variables_get_trees_of_their_own():
     data = Dataset(
-        np.random.default_rng(1).integers(0, 2, (500, 4)), tuple("abcd"), (("0", "1"),) * 4
+        np.random.default_rng(1).integers(0, 2, (500, 4)),
+        tuple("abcd"),
+        (("0", "1"),) * 4,
     )
     forest = structural_em_graph(data).graph
     assert (forest.forest < 0).all()
@@ -252,7 +267,9 @@ def parity_with_holes():
     """Rows of three bits, the last one the parity of the others, and a noisy copy of it."""
     rng = np.random.default_rng(2)
     a, b = rng.integers(0, 2, (2, 500))
-    codes = np.array([a, b, a ^ b, np.where(rng.random(500) < 0.9, a ^ b, 1 - (a ^ b))]).T
+    codes = np.array(
+        [a, b, a ^ b, np.where(rng.random(500) < 0.9, a ^ b, 1 - (a ^ b))]
+    ).T
     codes[rng.random(codes.shape) < 0.1] = -1
     return Dataset(codes, tuple("abcd"), (("n", "y"),) * 4)
 
@@ -277,7 +294,9 @@ def test_a_tree_is_searched_from_beside_the_forest(seed):
     rng = np.random.default_rng(seed)
     truth = random_graph(rng, 6, zeros=0.0)
     data = Dataset(holes(truth, rng, 60), truth.names, truth.states)
-    kinds = [structural_em_graph(data, forest=kind).score for kind in ("forest", "tree")]
+    kinds = [
+        structural_em_graph(data, forest=kind).score for kind in ("forest", "tree")
+    ]
     assert structural_em_rounds(data, rounds=0).score == max(kinds)
 
 
@@ -311,7 +330,9 @@ def test_drawn_completions_follow_the_posterior(found):
 def test_a_row_that_a_start_excludes_is_named():
     """By its place in the table, though equal rows are merged."""
     names, states = ("a", "b"), (("n", "y"),) * 2
-    start = structural_em_graph(Dataset(np.array([[0, 0], [1, 1]] * 20), names, states)).graph
+    start = structural_em_graph(
+        Dataset(np.array([[0, 0], [1, 1]] * 20), names, states)
+    ).graph
     clear = np.where(start.parameters > 0.8, 1.0, start.parameters)
     sure = start.with_parameters(np.where(clear < 0.2, 0.0, clear))
     rows = Dataset(np.array([[-1, -1], [0, 0], [0, 0], [0, 0], [0, 1]]), names, states)

@@ -39,7 +39,9 @@ def test_parameters_are_shrunk_to_those_of_the_graph(drawn):
         for v, node in reached(graph, row).items():
             counts[graph.parameter_offsets[node] + row[v]] += 1
     found = estimated(graph, data, 5.0).parameters
-    for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
+    for start, end in zip(
+        graph.parameter_offsets, graph.parameter_offsets[1:], strict=False
+    ):
         n, m = counts[start:end], graph.parameters[start:end]
         np.testing.assert_allclose(found[start:end], (n + 5 * m) / (n.sum() + 5))
     assert estimated(graph, data, np.inf) is graph
@@ -57,7 +59,9 @@ def test_validation_by_hand(drawn, weighted, monkeypatch):
     forest = np.array([-1, 0, 1, 2, 3])
 
     def paths(rows):
-        graphs = [learn_on_forest(rows, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
+        graphs = [
+            learn_on_forest(rows, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)
+        ]
         return [g.with_counts(g.parameters + 0.1) for g in graphs]
 
     monkeypatch.setattr(parameters, "FOLDS", 3)
@@ -67,21 +71,30 @@ def test_validation_by_hand(drawn, weighted, monkeypatch):
     held = np.full((3, len(STRENGTHS), 200), np.nan)
     sizes = np.zeros(3)
     for k in range(3):
-        train = Dataset(data.codes[parts != k], data.names, data.states, own[parts != k])
+        train = Dataset(
+            data.codes[parts != k], data.names, data.states, own[parts != k]
+        )
         for g, graph in enumerate(paths(train)):
             sizes[g] += graph.effective_size
             for j, strength in enumerate(STRENGTHS):
                 model = estimated(graph, train, strength, 4)
-                held[g, j, parts == k] = log_likelihood_rows(model, data.codes[parts == k])
+                held[g, j, parts == k] = log_likelihood_rows(
+                    model, data.codes[parts == k]
+                )
     judged = ~np.isnan(held[0, 0])
     totals = held[:, :, judged] @ own[judged]
     assert found.strengths == tuple(STRENGTHS[j] for j in totals.argmax(axis=1))
     best = int(totals.max(axis=1).argmax())
     as_good = []
     for g in range(3):
-        lost = held[best, totals[best].argmax(), judged] - held[g, totals[g].argmax(), judged]
+        lost = (
+            held[best, totals[best].argmax(), judged]
+            - held[g, totals[g].argmax(), judged]
+        )
         mean = np.average(lost, weights=own[judged])
-        error = np.sqrt(np.average((lost - mean) ** 2, weights=own[judged]) / own[judged].sum())
+        error = np.sqrt(
+            np.average((lost - mean) ** 2, weights=own[judged]) / own[judged].sum()
+        )
         if mean <= error:
             as_good.append(g)
     assert found.smallest == min(as_good, key=lambda g: sizes[g])
@@ -96,7 +109,9 @@ def test_a_decision_graph_predicts_as_well_as_the_network(drawn):
     graph = found.graph
     assert found.finished
     assert 0 < found.models[-1].size_weight < 1
-    assert (learnt.log_likelihood(test) - log_likelihood(graph, test)) / test.n_rows < 0.05
+    assert (
+        learnt.log_likelihood(test) - log_likelihood(graph, test)
+    ) / test.n_rows < 0.05
     again = learn(data).graph
     assert np.array_equal(graph.parameters, again.parameters)
     several = learn(data, size_weights=[0.9, 0.5]).models
@@ -135,9 +150,13 @@ def test_few_rows_are_learnt_without_validation(drawn):
 def test_graphs_are_judged_only_while_there_is_time(drawn, monkeypatch):
     _, data, _ = drawn
     forest = np.array([-1, 0, 1, 2, 3])
-    graphs = [learn_on_forest(data, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)]
+    graphs = [
+        learn_on_forest(data, forest, size_weight=x).graph for x in (0.9, 0.6, 0.3)
+    ]
     judged = []
-    monkeypatch.setattr(parameters, "estimated", lambda *given: judged.append(given) or given[0])
+    monkeypatch.setattr(
+        parameters, "estimated", lambda *given: judged.append(given) or given[0]
+    )
     found = cross_validated(lambda rows: graphs, data, 3, control=Looks(1))
     assert found == Validation.default(3)
     assert len(judged) == len(STRENGTHS)

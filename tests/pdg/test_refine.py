@@ -20,7 +20,9 @@ from tests.pdg_oracle import counts_by_joint, paper_example, random_graph
 
 
 def incomplete(rng, graph, rows, missing=0.3, weights=None) -> Dataset:
-    codes = rng.integers(0, graph.cardinalities, (rows, graph.n_variables)).astype(np.int8)
+    codes = rng.integers(0, graph.cardinalities, (rows, graph.n_variables)).astype(
+        np.int8
+    )
     codes[rng.random(codes.shape) < missing] = -1
     return Dataset(codes, graph.names, graph.states, weights)
 
@@ -45,7 +47,9 @@ def test_each_step_is_the_brute_force_step(seed, n, smoothing, prior):
         pseudo_counts = smoothing * (rows if prior == "start" else 1)
         counts = counts_by_joint(current, data.codes, data.weights) + pseudo_counts
         parameters = current.parameters.copy()
-        for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
+        for start, end in zip(
+            graph.parameter_offsets, graph.parameter_offsets[1:], strict=False
+        ):
             if counts[start:end].sum() > 0:
                 parameters[start:end] = counts[start:end] / counts[start:end].sum()
         current = graph.with_parameters(parameters)
@@ -66,7 +70,9 @@ def test_what_is_maximised_never_falls(seed, smoothing, zeros):
     refined = refine(graph, data, iterations=25, tolerance=0.0, smoothing=smoothing)
     steps = np.diff(refined.objectives)
     assert (steps >= -1e-9 * abs(refined.objectives[0])).all()
-    assert log_likelihood(refined.model, data) == pytest.approx(refined.log_likelihoods[-1])
+    assert log_likelihood(refined.model, data) == pytest.approx(
+        refined.log_likelihoods[-1]
+    )
     refined.model.check()
 
 
@@ -89,9 +95,13 @@ def test_unreached_nodes_keep_their_parameters_without_alpha():
     for node in kept:
         start = graph.parameter_offsets[node]
         same = slice(start, start + 2)
-        assert refined.model.parameters[same].tolist() == graph.parameters[same].tolist()
+        assert (
+            refined.model.parameters[same].tolist() == graph.parameters[same].tolist()
+        )
     smoothed = refine(graph, data, smoothing=1, prior="uniform")
-    np.testing.assert_allclose(smoothed.model.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
+    np.testing.assert_allclose(
+        smoothed.model.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]]
+    )
 
 
 def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
@@ -101,28 +111,36 @@ def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
     assert (smoothed > 0).all()
     for node in [2, 3, 5, 7]:
         start = graph.parameter_offsets[node]
-        np.testing.assert_allclose(smoothed[start : start + 2], graph.parameters[start : start + 2])
+        np.testing.assert_allclose(
+            smoothed[start : start + 2], graph.parameters[start : start + 2]
+        )
 
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "lucas"])
 def test_refinement_on_few_rows_costs_hardly_any_likelihood_of_fresh_ones(name):
     """By pseudo-counts of 0 it did: ASIA lost 0.7 per row, and fresh rows became impossible."""
     rng, network = np.random.default_rng(3), read_bif(locate(name, ".bif"))
-    data, fresh = hide(network.sample(300, rng), "mcar:0.1", rng), network.sample(5000, rng)
+    data, fresh = (
+        hide(network.sample(300, rng), "mcar:0.1", rng),
+        network.sample(5000, rng),
+    )
     learned = fit_em(data, network.parents).model
     graph = compile_network(learned, steps=0)
     before, after = (
-        log_likelihood(g, fresh) / fresh.n_rows for g in (graph, refine(graph, data).model)
+        log_likelihood(g, fresh) / fresh.n_rows
+        for g in (graph, refine(graph, data).model)
     )
     assert before == pytest.approx(learned.log_likelihood(fresh) / fresh.n_rows)
     assert after > before - 0.005
-    assert log_likelihood(refine(graph, data, smoothing=0).model, fresh) < log_likelihood(
-        graph, fresh
-    )
+    assert log_likelihood(
+        refine(graph, data, smoothing=0).model, fresh
+    ) < log_likelihood(graph, fresh)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2])
-def test_by_default_a_learned_network_s_graph_predicts_fresh_rows_as_well_as_the_network(share):
+def test_by_default_a_learned_network_s_graph_predicts_fresh_rows_as_well_as_the_network(
+    share,
+):
     truth, rng = read_bif(locate("asia", ".bif")), np.random.default_rng(401)
     full, fresh = truth.sample(400, np.random.default_rng(400)), truth.sample(5000, rng)
     codes = full.codes.copy()
@@ -132,10 +150,16 @@ def test_by_default_a_learned_network_s_graph_predicts_fresh_rows_as_well_as_the
     graph = compile_network(fit_em(data, parents).model, steps=0)
     start, chosen, one = (
         log_likelihood(g, fresh) / fresh.n_rows
-        for g in (graph, refine(graph, data).model, refine(graph, data, smoothing=1).model)
+        for g in (
+            graph,
+            refine(graph, data).model,
+            refine(graph, data, smoothing=1).model,
+        )
     )
     assert chosen > start - 0.005
-    assert one < start - 0.02  # the network, fitted, knows more than one pseudo-count a parameter
+    assert (
+        one < start - 0.02
+    )  # the network, fitted, knows more than one pseudo-count a parameter
 
 
 def test_there_may_be_nothing_to_validate_on():
@@ -187,7 +211,9 @@ def test_random_starts_tell_the_states_of_a_variable_apart_that_no_row_observes(
     assert several.log_likelihoods[-1] > one.log_likelihoods[-1] + 100
     again = refine(graph, table, prior="uniform", starts=5)
     assert again.objectives == several.objectives
-    with pytest.raises(OptionError, match="'starts': expected a whole number from 1, found 0"):
+    with pytest.raises(
+        OptionError, match="'starts': expected a whole number from 1, found 0"
+    ):
         refine(graph, table, starts=0)
 
 
@@ -209,7 +235,9 @@ def test_columns_are_matched_by_name():
     graph = random_graph(rng, 4, zeros=0)
     data = incomplete(rng, graph, 20)
     turned = Dataset(data.codes[:, ::-1].copy(), data.names[::-1], data.states[::-1])
-    first, second = (refine(graph, d, iterations=3, smoothing=1.0) for d in (data, turned))
+    first, second = (
+        refine(graph, d, iterations=3, smoothing=1.0) for d in (data, turned)
+    )
     assert first.model.parameters.tolist() == second.model.parameters.tolist()
 
 
@@ -222,7 +250,10 @@ def test_limits_and_the_hook():
     assert not refined.converged
     assert [s.iteration for s in seen] == [0, 1, 2, 3, 4]
     assert tuple(s.log_likelihood for s in seen) == refined.log_likelihoods
-    assert refine(graph, data, iterations=0).model.parameters.tolist() == graph.parameters.tolist()
+    assert (
+        refine(graph, data, iterations=0).model.parameters.tolist()
+        == graph.parameters.tolist()
+    )
 
 
 def test_impossible_rows_are_named():
@@ -248,6 +279,8 @@ def test_wrong_options_are_refused():
 def test_a_fall_is_reported(monkeypatch):
     graph = paper_example()
     data = incomplete(np.random.default_rng(0), graph, 20)
-    monkeypatch.setattr(refinement.ParameterEM, "m_step", lambda self, s: s.parameters[::-1].copy())
+    monkeypatch.setattr(
+        refinement.ParameterEM, "m_step", lambda self, s: s.parameters[::-1].copy()
+    )
     with pytest.raises(CheckError, match="EM iteration 1 fell"):
         refine(graph, data)

@@ -43,7 +43,9 @@ def test_the_clique_tree_of_example_4_2():
     nodes = graph.node_counts.tolist()
     assert nodes == [1, 2, 4, 2, 2, 4]
     with pytest.raises(CheckError, match="no clique holds the family"):
-        el.unmerged_graph(network, tree=CliqueTree(((0, 1), (0, 3), (2, 4, 5)), (-1, 0, 0)))
+        el.unmerged_graph(
+            network, tree=CliqueTree(((0, 1), (0, 3), (2, 4, 5)), (-1, 0, 0))
+        )
 
 
 def test_what_it_refuses():

@@ -15,7 +15,11 @@ from tests.network_oracle import random_network
 from tests.pdg_oracle import coarse_network
 
 
-@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 6),
+    st.sampled_from([random_network, coarse_network]),
+)
 @settings(max_examples=25)
 def test_elimination_agrees_with_the_decision_graph(seed, n, make):
     rng = np.random.default_rng(seed)
@@ -26,7 +30,9 @@ def test_elimination_agrees_with_the_decision_graph(seed, n, make):
     found, found_logs = eliminated(network, codes)
     np.testing.assert_allclose(found_logs, logs, rtol=1e-9, atol=1e-12)
     possible = np.isfinite(logs)
-    np.testing.assert_allclose(found[possible], expected[possible], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(
+        found[possible], expected[possible], rtol=1e-9, atol=1e-14
+    )
     assert (found[~possible] == 0).all()
 
 
@@ -36,11 +42,15 @@ def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
     answers = [query(network, evidence)]
     monkeypatch.setattr(queries, "QUICK_CELLS", 0)
     answers.append(query(network, evidence))
-    monkeypatch.setattr(queries, "compiled_once", lambda n: compile_network(n, max_size=1))
+    monkeypatch.setattr(
+        queries, "compiled_once", lambda n: compile_network(n, max_size=1)
+    )
     answers.append(query(replace(network), evidence))
     for other in answers[1:]:
         np.testing.assert_allclose(
-            other.log_probability_of_evidence, answers[0].log_probability_of_evidence, rtol=1e-12
+            other.log_probability_of_evidence,
+            answers[0].log_probability_of_evidence,
+            rtol=1e-12,
         )
         for name, posterior in answers[0].posterior.items():
             for state, p in posterior.items():
@@ -62,9 +72,13 @@ def test_what_a_large_network_is_not_asked_about_is_left_out(seed, n):
     expected = query(network, evidence, targets)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queries, "QUICK_CELLS", -1)
-        patch.setattr(queries, "compiled_once", lambda part: compile_network(part, steps=0))
+        patch.setattr(
+            queries, "compiled_once", lambda part: compile_network(part, steps=0)
+        )
         found = query(replace(network), evidence, targets)
     assert found.log_probability_of_evidence == pytest.approx(
         expected.log_probability_of_evidence, rel=1e-12, abs=1e-12
     )
-    assert found.posterior[targets[0]] == pytest.approx(expected.posterior[targets[0]], rel=1e-10)
+    assert found.posterior[targets[0]] == pytest.approx(
+        expected.posterior[targets[0]], rel=1e-10
+    )

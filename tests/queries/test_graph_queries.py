@@ -11,9 +11,18 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import best_rows, sample_rows
 from exactlearn.queries import explanations, information
-from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
+from exactlearn.queries.explanations import (
+    most_probable_explanations,
+    most_probable_states,
+)
 from exactlearn.queries.information import kl_divergence
-from exactlearn.queries.posteriors import classify, conditional, joint_posterior, query, query_rows
+from exactlearn.queries.posteriors import (
+    classify,
+    conditional,
+    joint_posterior,
+    query,
+    query_rows,
+)
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import graph_joint, paper_example, random_graph
 
@@ -32,7 +41,11 @@ def conditioned_joint(full, model, evidence):
 
 def random_evidence(rng, model, row):
     """Return evidence that a row has."""
-    return {x: model.states[v][row[v]] for v, x in enumerate(model.names) if rng.random() < 0.4}
+    return {
+        x: model.states[v][row[v]]
+        for v, x in enumerate(model.names)
+        if rng.random() < 0.4
+    }
 
 
 def case(seed, n):
@@ -51,7 +64,9 @@ def test_answers_and_joints_agree_with_the_full_joint(seed, n):
     assert answer.probability_of_evidence == pytest.approx(total, rel=1e-12)
     for v, name in enumerate(graph.names):
         expected = full.sum(axis=tuple(u for u in range(n) if u != v))
-        np.testing.assert_allclose(list(answer.posterior[name].values()), expected, atol=1e-13)
+        np.testing.assert_allclose(
+            list(answer.posterior[name].values()), expected, atol=1e-13
+        )
     chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
     rest = tuple(v for v in range(n) if v not in chosen)
     expected = full.sum(axis=rest).transpose(np.argsort(np.argsort(chosen)))
@@ -80,7 +95,9 @@ def test_the_most_probable_states_are_the_joints_maximum(seed, n):
     found = most_probable_states(graph, evidence, [graph.names[v] for v in chosen])
     marginal = full.sum(axis=tuple(v for v in range(n) if v not in chosen))
     assert found.probability == pytest.approx(marginal.max(), rel=1e-11)
-    where = tuple(graph.state_index(v, found.states[graph.names[v]]) for v in sorted(chosen))
+    where = tuple(
+        graph.state_index(v, found.states[graph.names[v]]) for v in sorted(chosen)
+    )
     assert marginal[where] == pytest.approx(marginal.max(), rel=1e-11)
 
 
@@ -93,7 +110,9 @@ def test_the_best_states_of_targets_are_those_of_the_sorted_marginal(seed, n, k)
     best = most_probable_explanations(graph, evidence, k, targets=targets)
     marginal = full.sum(axis=tuple(v for v in range(n) if v not in chosen))
     expected = np.sort(marginal[marginal > 0])[::-1][:k]
-    np.testing.assert_allclose([each.probability for each in best], expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        [each.probability for each in best], expected, rtol=1e-11
+    )
     assert all(list(each.states) == targets for each in best)
 
 
@@ -137,7 +156,10 @@ def shuffled(model, rng):
         ((),) * len(places),
         tuple(np.full(len(own), 1 / len(own)) for own in states),
     )
-    codes = [[model.states[v].index(s) for s in own] for v, own in zip(places, states, strict=True)]
+    codes = [
+        [model.states[v].index(s) for s in own]
+        for v, own in zip(places, states, strict=True)
+    ]
     return model.reordered(like), places, codes
 
 
@@ -174,7 +196,9 @@ def test_divergence_between_network_and_graph_compiles_neither(monkeypatch):
 def with_zeros(network):
     """Return a network whose tiny probabilities are zero."""
     tables = (np.where(t < 1e-9, 0, t) for t in network.tables)
-    return replace(network, tables=tuple(t / t.sum(axis=-1, keepdims=True) for t in tables))
+    return replace(
+        network, tables=tuple(t / t.sum(axis=-1, keepdims=True) for t in tables)
+    )
 
 
 @given(SEEDS, st.integers(1, 5), st.booleans())
@@ -187,10 +211,14 @@ def test_a_reordered_model_has_the_same_joint(seed, n, is_network):
     if not is_network:
         found.check()
     expected = full.transpose(places)[np.ix_(*codes)]
-    np.testing.assert_allclose((joint if is_network else graph_joint)(found), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        (joint if is_network else graph_joint)(found), expected, atol=1e-15
+    )
     back = found.reordered(model)
     assert (back.names, back.states) == (model.names, model.states)
-    np.testing.assert_allclose((joint if is_network else graph_joint)(back), full, atol=1e-15)
+    np.testing.assert_allclose(
+        (joint if is_network else graph_joint)(back), full, atol=1e-15
+    )
 
 
 def test_sampling_given_evidence_follows_the_posterior():
@@ -218,7 +246,9 @@ def test_tables_are_answered_row_by_row_on_any_number_of_threads(seed, n):
         assert np.array_equal(a, b)
     named = classify(network, table, network.names[0])
     for i, row in enumerate(codes):
-        seen = {network.names[v]: network.states[v][row[v]] for v in range(n) if row[v] >= 0}
+        seen = {
+            network.names[v]: network.states[v][row[v]] for v in range(n) if row[v] >= 0
+        }
         answer = query(network, seen, network.names)
         for name, posterior in zip(one.names, one.posteriors, strict=True):
             np.testing.assert_allclose(
@@ -226,13 +256,17 @@ def test_tables_are_answered_row_by_row_on_any_number_of_threads(seed, n):
             )
         seen.pop(network.names[0], None)
         expected = query(network, seen, [network.names[0]]).posterior[network.names[0]]
-        np.testing.assert_allclose(named.posterior[i], list(expected.values()), atol=1e-12)
+        np.testing.assert_allclose(
+            named.posterior[i], list(expected.values()), atol=1e-12
+        )
     assert np.array_equal(named.labels, codes[:, 0])
 
 
 def test_mistakes_are_refused():
     graph = paper_example()
-    with pytest.raises(OptionError, match="'k': expected a whole number from 1, found 0"):
+    with pytest.raises(
+        OptionError, match="'k': expected a whole number from 1, found 0"
+    ):
         most_probable_explanations(graph, {}, 0)
     with pytest.raises(OptionError, match="each once"):
         most_probable_states(graph, None, ["X1", "X1"])

@@ -109,10 +109,18 @@ def test_the_thesis_table_of_parameters_3_2():
     # Other trees are independent without a condition (Proposition 3.8), other branches given
     # what decides the node (Proposition 3.9).
     others = ("X0", "X1", "X2", "X3")
-    assert (x4.always_independent_of, x4.depends_on, x4.independent_of) == (others, (), ())
+    assert (x4.always_independent_of, x4.depends_on, x4.independent_of) == (
+        others,
+        (),
+        (),
+    )
     assert (x7.always_independent_of, x7.independent_of) == (others, ("X6",))
-    assert x4.describe() == "X4, with X5, X6, X7 below it: independent of X0, X1, X2, X3"
-    assert x7.describe() == ("X7: independent of X0, X1, X2, X3; given X4, X5, independent of X6")
+    assert (
+        x4.describe() == "X4, with X5, X6, X7 below it: independent of X0, X1, X2, X3"
+    )
+    assert x7.describe() == (
+        "X7: independent of X0, X1, X2, X3; given X4, X5, independent of X6"
+    )
     assert (
         independences(stomach_pain(), None, "H")[0].describe()
         == "H, with F, D below it: no independence"
@@ -125,7 +133,9 @@ def axes_last(joint, *groups):
     rest = tuple(v for v in range(joint.ndim) if v not in kept)
     table = joint.sum(axis=rest)
     table = table.transpose(np.argsort(np.argsort(kept)))
-    sizes = [int(np.prod([joint.shape[v] for v in group], dtype=int)) for group in groups]
+    sizes = [
+        int(np.prod([joint.shape[v] for v in group], dtype=int)) for group in groups
+    ]
     return table.reshape(sizes)
 
 
@@ -133,7 +143,9 @@ def independent(joint, first, second, given):
     """Whether P(a, b, c) P(c) = P(a, c) P(b, c)."""
     table = axes_last(joint, first, second, given)
     one, other = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    return np.allclose(table * table.sum(axis=(0, 1), keepdims=True), one * other, atol=1e-12)
+    return np.allclose(
+        table * table.sum(axis=(0, 1), keepdims=True), one * other, atol=1e-12
+    )
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([0.0, 0.4]))
@@ -155,7 +167,10 @@ def test_every_statement_holds(seed, n, zeros):
                 node.node
                 for node in one.nodes
                 for context in node.contexts
-                if all(graph.states[index(x)][row[index(x)]] in s for x, s in context.items())
+                if all(
+                    graph.states[index(x)][row[index(x)]] in s
+                    for x, s in context.items()
+                )
             ]
             assert holding == [reached(graph, tuple(row))[v]]
         for node in one.nodes:
@@ -174,7 +189,9 @@ def needed_by_force(graph, v):
         for free, found in nodes.items():
             key = tuple(row[u] for u in path if u != free)
             found.setdefault(key, set()).add(reached(graph, row)[v])
-    return {free for free in path if any(len(found) > 1 for found in nodes[free].values())}
+    return {
+        free for free in path if any(len(found) > 1 for found in nodes[free].values())
+    }
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5))
@@ -241,8 +258,12 @@ def test_the_command(tmp_path):
     path = tmp_path / "graph.pdg.json"
     write_pdg(two_trees(), path)
     record = run_json("query", path, "--independences")
-    assert [one["variable"] for one in record["independences"]] == [f"X{k}" for k in range(8)]
+    assert [one["variable"] for one in record["independences"]] == [
+        f"X{k}" for k in range(8)
+    ]
     assert record["independences"][3]["nodes"][1]["contexts"] == [{"X1": ["0"]}]
     printed = run("query", path, "--independences", "-t", "X3")
-    assert "X3: independent of X4, X5, X6, X7; given X0, X1, independent of X2" in printed
+    assert (
+        "X3: independent of X4, X5, X6, X7; given X0, X1, independent of X2" in printed
+    )
     assert "P(X3" not in run("query", path, "--independences")

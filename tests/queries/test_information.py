@@ -44,7 +44,9 @@ MODELS = (network_with_joint, graph_with_joint, naive_bayes_with_joint)
 
 @given(SEEDS, st.integers(2, 4), st.sampled_from(MODELS), st.booleans(), st.booleans())
 @settings(max_examples=40)
-def test_the_entropy_is_that_of_the_full_joint(seed, n, model_with_joint, is_given, is_of_some):
+def test_the_entropy_is_that_of_the_full_joint(
+    seed, n, model_with_joint, is_given, is_of_some
+):
     rng = np.random.default_rng(seed)
     model, distribution = model_with_joint(rng, n)
     evidence, targets = None, None
@@ -53,7 +55,9 @@ def test_the_entropy_is_that_of_the_full_joint(seed, n, model_with_joint, is_giv
         row = np.argwhere(distribution > 1e-3)[0] if row is None else row
         evidence = {model.names[0]: model.states[0][row[0]]}
         is_observed = np.arange(distribution.shape[0]) == row[0]
-        distribution = np.where(is_observed.reshape(-1, *[1] * (n - 1)), distribution, 0.0)
+        distribution = np.where(
+            is_observed.reshape(-1, *[1] * (n - 1)), distribution, 0.0
+        )
         distribution = distribution / distribution.sum()
     if is_of_some:
         targets = [model.names[n - 1]]
@@ -83,7 +87,9 @@ def test_impossible_evidence_has_no_entropy():
 
 @given(SEEDS, st.integers(1, 4), st.integers(1, 3))
 @settings(max_examples=15)
-def test_component_entropies_are_those_of_all_rows_given_the_component(seed, n, components):
+def test_component_entropies_are_those_of_all_rows_given_the_component(
+    seed, n, components
+):
     model = random_naive_bayes(np.random.default_rng(seed), n, components)
     for component, found in enumerate(model.component_entropies):
         alone = replace(model, prior=np.eye(components)[component])
@@ -92,14 +98,19 @@ def test_component_entropies_are_those_of_all_rows_given_the_component(seed, n, 
 
 def joint_by_em(x, y, r, s):
     """Return the joint distribution of two columns by EM, record by record (Algorithm 2)."""
-    distribution = np.full((r, s), 1 / (r * s)) + np.add.outer(np.arange(r), np.arange(s)) / 100
+    distribution = (
+        np.full((r, s), 1 / (r * s)) + np.add.outer(np.arange(r), np.arange(s)) / 100
+    )
     distribution /= distribution.sum()
     for _ in range(400):
         expected = np.zeros((r, s))
         for a, b in zip(x, y, strict=True):
             if a < 0 and b < 0:
                 continue
-            agreeing = (slice(None) if a < 0 else slice(a, a + 1), slice(None) if b < 0 else b)
+            agreeing = (
+                slice(None) if a < 0 else slice(a, a + 1),
+                slice(None) if b < 0 else b,
+            )
             expected[agreeing] += distribution[agreeing] / distribution[agreeing].sum()
         distribution = expected / expected.sum()
     return distribution
@@ -116,7 +127,9 @@ def test_mutual_information_of_a_pair_is_by_em_over_the_rows(seed):
     product = np.outer(distribution.sum(axis=1), distribution.sum(axis=0))
     expected = float((distribution * np.log(distribution / product)).sum())
     found = el.queries.mutual_information(table)
-    assert found.loc["x", "y"] == found.loc["y", "x"] == pytest.approx(expected, abs=1e-4)
+    assert (
+        found.loc["x", "y"] == found.loc["y", "x"] == pytest.approx(expected, abs=1e-4)
+    )
 
 
 @given(SEEDS)
@@ -131,13 +144,17 @@ def test_mutual_information_of_complete_weighted_rows_is_that_of_their_shares(se
     for v in range(3):
         for u in range(3):
             others = tuple({0, 1, 2} - {u, v})
-            of_each = [summed_entropy(shares.sum(axis=tuple({0, 1, 2} - {w}))) for w in (u, v)]
+            of_each = [
+                summed_entropy(shares.sum(axis=tuple({0, 1, 2} - {w}))) for w in (u, v)
+            ]
             of_both = summed_entropy(shares.sum(axis=others))
             assert found.iloc[u, v] == pytest.approx(sum(of_each) - of_both, abs=1e-9)
 
 
 def test_a_pair_never_observed_together_and_a_column_never_observed_have_no_information():
     codes = np.array([[0, -1, -1], [1, -1, -1], [-1, 0, -1], [-1, 1, -1]], np.int16)
-    found = el.queries.mutual_information(Dataset(codes, tuple("abc"), (("n", "y"),) * 3))
+    found = el.queries.mutual_information(
+        Dataset(codes, tuple("abc"), (("n", "y"),) * 3)
+    )
     expected = np.diag([np.log(2), np.log(2), 0.0])
     np.testing.assert_allclose(found.to_numpy(), expected, atol=1e-12)

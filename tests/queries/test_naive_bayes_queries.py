@@ -26,19 +26,26 @@ def test_answers_agree_with_the_full_joint(seed, n, components):
     for v, name in enumerate(model.names):
         weights = np.ones(len(model.states[v]))
         if rng.random() < 0.4:
-            evidence[name], weights = model.states[v][row[v]], np.eye(len(weights))[row[v]]
+            evidence[name], weights = (
+                model.states[v][row[v]],
+                np.eye(len(weights))[row[v]],
+            )
         weighted = weighted * weights.reshape(-1, *[1] * (n - 1 - v))
     answer = el.query(model, evidence, model.names)
     assert answer.probability_of_evidence == pytest.approx(weighted.sum())
     given_evidence = weighted / weighted.sum()
     for v, name in enumerate(model.names):
         expected = given_evidence.sum(axis=tuple(u for u in range(n) if u != v))
-        assert list(answer.posterior[name].values()) == pytest.approx(expected.tolist(), abs=1e-12)
+        assert list(answer.posterior[name].values()) == pytest.approx(
+            expected.tolist(), abs=1e-12
+        )
     some = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
     expected = given_evidence.sum(axis=tuple(u for u in range(n) if u not in some))
     expected = expected.transpose([sorted(some).index(v) for v in some])
     names = [model.names[v] for v in some]
-    assert el.queries.joint_posterior(model, evidence, names) == pytest.approx(expected, abs=1e-12)
+    assert el.queries.joint_posterior(model, evidence, names) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 @given(st.integers(0, 10_000))
@@ -49,7 +56,9 @@ def test_explanations_sum_the_component_out(seed):
     two = el.queries.most_probable_states(model, None, ["X1", "X3"])
     assert two.probability == pytest.approx(table.sum(axis=(0, 2)).max())
     three = [e.probability for e in el.most_probable_explanations(model, k=3)]
-    assert three == pytest.approx(np.sort(table, axis=None)[: -len(three) - 1 : -1].tolist())
+    assert three == pytest.approx(
+        np.sort(table, axis=None)[: -len(three) - 1 : -1].tolist()
+    )
 
 
 @given(st.integers(2, 4), st.integers(1, 3), st.integers(0, 10_000))
@@ -62,8 +71,13 @@ def test_equally_probable_configurations_come_by_their_states(n, components, see
     prior = np.full(components, 1 / components)
     model = NaiveBayes(names, (("head", "tail"),) * n, prior, parameters)
     table = full_joint(model)
-    rows = sorted(np.ndindex(table.shape), key=lambda row: (-round(np.log(table[row]), 12), row))
-    expected = [dict(zip(names, (("head", "tail")[x] for x in row), strict=True)) for row in rows]
+    rows = sorted(
+        np.ndindex(table.shape), key=lambda row: (-round(np.log(table[row]), 12), row)
+    )
+    expected = [
+        dict(zip(names, (("head", "tail")[x] for x in row), strict=True))
+        for row in rows
+    ]
     explanations = el.most_probable_explanations(model, k=2**n)
     assert [each.states for each in explanations] == expected
     best = el.queries.most_probable_states(model, None, names)
@@ -106,13 +120,17 @@ def test_rows_agree_with_single_queries(seed):
     rows = Dataset(codes, model.names, model.states)
     answer = el.query_rows(model, rows)
     for i, row in enumerate(codes.tolist()):
-        evidence = {model.names[v]: model.states[v][s] for v, s in enumerate(row) if s >= 0}
+        evidence = {
+            model.names[v]: model.states[v][s] for v, s in enumerate(row) if s >= 0
+        }
         one = el.query(model, evidence, model.names)
         assert answer.log_probability_of_evidence[i] == pytest.approx(
             one.log_probability_of_evidence
         )
         for v, name in enumerate(model.names):
-            assert answer.posteriors[v][i] == pytest.approx([*one.posterior[name].values()])
+            assert answer.posteriors[v][i] == pytest.approx(
+                [*one.posterior[name].values()]
+            )
 
 
 @given(st.integers(0, 10_000))
@@ -166,4 +184,6 @@ def test_the_graph_has_the_component_as_its_root():
     graph = as_graph(taken)
     graph.check()
     assert graph.names == ("component", "X1", "X2", "component_")
-    assert el.queries.joint_posterior(graph, None, taken.names) == pytest.approx(full_joint(model))
+    assert el.queries.joint_posterior(graph, None, taken.names) == pytest.approx(
+        full_joint(model)
+    )

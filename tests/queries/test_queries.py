@@ -23,7 +23,9 @@ def test_answers_agree_with_the_full_joint(seed, n):
     network = random_network(rng, n)
     row = network.sample(1, rng).codes[0]
     seen = rng.random(n) < 0.4
-    evidence = {network.names[v]: network.states[v][row[v]] for v in np.flatnonzero(seen)}
+    evidence = {
+        network.names[v]: network.states[v][row[v]] for v in np.flatnonzero(seen)
+    }
     part = joint(network)[
         tuple(slice(row[v], row[v] + 1) if seen[v] else slice(None) for v in range(n))
     ]
@@ -31,7 +33,9 @@ def test_answers_agree_with_the_full_joint(seed, n):
         answer = query(model, evidence)
         assert answer.probability_of_evidence == pytest.approx(part.sum())
         assert answer.log_probability_of_evidence == pytest.approx(np.log(part.sum()))
-        assert list(answer.posterior) == [network.names[v] for v in np.flatnonzero(~seen)]
+        assert list(answer.posterior) == [
+            network.names[v] for v in np.flatnonzero(~seen)
+        ]
         for v in np.flatnonzero(~seen):
             expected = part.sum(axis=tuple(u for u in range(n) if u != v)) / part.sum()
             found = answer.posterior[network.names[v]]
@@ -90,7 +94,9 @@ def test_impossible_evidence_is_refused():
 
 def independent(*states):
     """Return a network of one variable with these states."""
-    return BayesianNetwork(("x",), (states,), ((),), (np.full(len(states), 1 / len(states)),))
+    return BayesianNetwork(
+        ("x",), (states,), ((),), (np.full(len(states), 1 / len(states)),)
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exactlearn as el
-from exactlearn.bayesnet.variable_elimination import eliminate_to_joint, plan_elimination
+from exactlearn.bayesnet.variable_elimination import (
+    eliminate_to_joint,
+    plan_elimination,
+)
 from tests.network_oracle import joint, random_network
 
 
@@ -15,13 +18,17 @@ from tests.network_oracle import joint, random_network
 def test_the_joint_of_targets_is_that_of_the_full_joint(seed, n, n_targets):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
-    row = np.where(rng.random(n) < 0.4, network.sample(1, rng).codes[0], -1).astype(np.int16)
+    row = np.where(rng.random(n) < 0.4, network.sample(1, rng).codes[0], -1).astype(
+        np.int16
+    )
     unobserved = np.flatnonzero(row < 0)
     targets = rng.permutation(unobserved)[:n_targets].tolist()
     plan = plan_elimination(network, row, targets)
     posterior, log_probability = eliminate_to_joint(network, row, targets, plan)
 
-    consistent = joint(network)[tuple(slice(None) if c < 0 else slice(c, c + 1) for c in row)]
+    consistent = joint(network)[
+        tuple(slice(None) if c < 0 else slice(c, c + 1) for c in row)
+    ]
     summed = consistent.sum(axis=tuple(v for v in range(n) if v not in targets))
     expected = summed.transpose([sorted(targets).index(v) for v in targets])
     assert log_probability == pytest.approx(np.log(consistent.sum()), abs=1e-12)
@@ -74,8 +81,12 @@ def test_a_marginal_of_a_wide_grid_needs_no_clique_tree():
     expected = forward(network, n, {0: 1})
     answer = el.query(network, {"x0_0": "1"}, "x15_15")
     assert answer.probability_of_evidence == pytest.approx(expected.sum())
-    assert answer.posterior["x15_15"]["1"] == pytest.approx(expected[1] / expected.sum())
-    joint_of_two = el.queries.joint_posterior(network, {"x0_0": "1"}, ["x15_15", "x0_0"])
+    assert answer.posterior["x15_15"]["1"] == pytest.approx(
+        expected[1] / expected.sum()
+    )
+    joint_of_two = el.queries.joint_posterior(
+        network, {"x0_0": "1"}, ["x15_15", "x0_0"]
+    )
     assert joint_of_two[:, 1] == pytest.approx(expected / expected.sum())
     assert joint_of_two[:, 0].tolist() == [0, 0]
 

@@ -49,7 +49,11 @@ def graph():
         ("a", "b", "c"),
         (STATES, STATES, STATES),
         np.array([-1, 0, 1], np.int32),
-        [np.array([[0.2, 0.8]]), np.array([[0.3, 0.7], [1.0, 0.0]]), np.array([[0.5, 0.5]])],
+        [
+            np.array([[0.2, 0.8]]),
+            np.array([[0.3, 0.7], [1.0, 0.0]]),
+            np.array([[0.5, 0.5]]),
+        ],
         [np.array([[[0], [1]]]), np.zeros((2, 2, 1), int), np.zeros((1, 2, 0), int)],
     )
 
@@ -58,7 +62,11 @@ def graph():
 def dags(draw_from):
     n = draw_from(st.integers(1, 9))
     pairs = [(a, b) for a in range(n) for b in range(a + 1, n)]
-    arcs = draw_from(st.lists(st.sampled_from(pairs), unique=True, max_size=14)) if pairs else []
+    arcs = (
+        draw_from(st.lists(st.sampled_from(pairs), unique=True, max_size=14))
+        if pairs
+        else []
+    )
     order = draw_from(st.permutations(range(n)))
     width = st.floats(0.2, 4) | st.just(60.0)  # some far wider than the rest
     widths = draw_from(st.lists(width, min_size=n, max_size=n))
@@ -79,7 +87,9 @@ def test_boxes_keep_their_distance_and_arcs_run_down(dag):
     for (a, b), course in zip(arcs, places.courses, strict=True):
         assert course[0] == (places.x[a], places.layer[a])
         assert course[-1] == (places.x[b], places.layer[b])
-        assert [k for _, k in course] == list(range(places.layer[a], places.layer[b] + 1))
+        assert [k for _, k in course] == list(
+            range(places.layer[a], places.layer[b] + 1)
+        )
 
 
 @settings(max_examples=50)
@@ -225,7 +235,9 @@ def test_nodes_that_nothing_reaches_are_not_drawn():
 
 
 class TestFiles:
-    def test_svg_is_well_formed_and_does_not_depend_on_what_was_drawn_before(self, graph):
+    def test_svg_is_well_formed_and_does_not_depend_on_what_was_drawn_before(
+        self, graph
+    ):
         drawings = network_drawing(ASIA, ASIA_PARENTS), decision_graph_drawing(graph)
         files = [draw(drawing) for drawing in drawings]
         assert all(ElementTree.fromstring(svg).tag.endswith("svg") for svg in files)
@@ -239,7 +251,9 @@ class TestFiles:
         assert shown[0] > shown[1]
 
     def test_names_may_hold_anything(self):
-        drawing = network_drawing(["$x_1$", "年齢", "<b> & \\alpha"], [(), (0,), (0, 1)])
+        drawing = network_drawing(
+            ["$x_1$", "年齢", "<b> & \\alpha"], [(), (0,), (0, 1)]
+        )
         text = "".join(ElementTree.fromstring(draw(drawing)).itertext())
         assert all(name in text for name in drawing.labels)
 

@@ -17,8 +17,21 @@ NASTY = ("<b>&\"'", "a]]><script>alert(1)</script>", "x")
 PREFIX = "{http://www.w3.org/2000/svg}"
 SVG = f"{PREFIX}svg"
 WITH_PICTURES = {
-    *("BayesianNetwork", "DecisionGraph", "NamedGraph", "PartiallyDirectedGraph", "LearnedNetwork"),
-    *("Result", "Augmentation", "StructuralEM", "EquivalenceSearch", "Certificate", "EMResult"),
+    *(
+        "BayesianNetwork",
+        "DecisionGraph",
+        "NamedGraph",
+        "PartiallyDirectedGraph",
+        "LearnedNetwork",
+    ),
+    *(
+        "Result",
+        "Augmentation",
+        "StructuralEM",
+        "EquivalenceSearch",
+        "Certificate",
+        "EMResult",
+    ),
     *("DeletionFit", "ArcStrengths", "Imputer", "Answer"),
 }
 WITH_REASONS = {"ESSChoice"}
@@ -87,13 +100,17 @@ def test_a_graph_of_too_many_boxes_is_a_list_of_arcs(monkeypatch):
     placed_drawing.placed.cache_clear()
     network = nasty_network()
     assert network._repr_svg_() is None
-    arcs = [one.text for one in ElementTree.fromstring(network._repr_html_()).iter("dd")]
+    arcs = [
+        one.text for one in ElementTree.fromstring(network._repr_html_()).iter("dd")
+    ]
     assert f"{NASTY[0]} → {NASTY[1]}" in arcs[0]
 
 
 def test_the_view_of_a_table_counts_by_weight():
     codes = np.array([[0], [1], [-1]])
-    table = el.Dataset(codes, ("a",), (("no", "yes"),), weights=np.array([1.0, 3.0, 4.0]))
+    table = el.Dataset(
+        codes, ("a",), (("no", "yes"),), weights=np.array([1.0, 3.0, 4.0])
+    )
     said = "".join(ElementTree.fromstring(table._repr_html_()).itertext())
     assert "no: 25\N{NO-BREAK SPACE}%, yes: 75\N{NO-BREAK SPACE}%" in said
     assert "50 %" in said

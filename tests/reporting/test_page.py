@@ -68,18 +68,33 @@ def folders(tmp_path_factory):
 def test_a_run_writes_its_page_with_every_section_it_has(folders):
     text = (folders / "run" / "report.html").read_text(encoding="utf-8")
     assert outline(text).titles == [
-        *("Network", "Summary", "Data", "Completed cells", "Decision graph", "Refinement"),
+        *(
+            "Network",
+            "Summary",
+            "Data",
+            "Completed cells",
+            "Decision graph",
+            "Refinement",
+        ),
         *("Step 1: query", "Search", "How it was made"),
     ]
     record = json.loads((folders / "run" / "result.json").read_text())
-    for told in (record["made_by"]["inputs"][-1]["sha256"], "exactlearn run cancer", "300 rows"):
+    for told in (
+        record["made_by"]["inputs"][-1]["sha256"],
+        "exactlearn run cancer",
+        "300 rows",
+    ):
         assert told in text
     cells = text[text.index('id="completed-cells"') :]
     rows = re.findall(r"<tr>(<td.*?)</tr>", cells, re.DOTALL)
     for cell, row in zip(record["completion"], rows, strict=False):
         assert re.findall(">([^<>]+)</td>", row) == [
             *(str(cell["row"] + 1), str(cell["line"]), cell["variable"], cell["value"]),
-            *(f"{cell['posterior']:.6g}", cell["next_best"], f"{cell['loss_of_next_best']:.4f}"),
+            *(
+                f"{cell['posterior']:.6g}",
+                cell["next_best"],
+                f"{cell['loss_of_next_best']:.4f}",
+            ),
         ]
 
 
@@ -87,12 +102,18 @@ def test_a_run_writes_its_page_with_every_section_it_has(folders):
     ("name", "there", "lacking"),
     [
         ("solve", {"Data", "Network", "Best networks", "Search"}, {"Completed cells"}),
-        ("augment", {"Data", "Network", "Best solutions", "Completed cells"}, {"Decision graph"}),
+        (
+            "augment",
+            {"Data", "Network", "Best solutions", "Completed cells"},
+            {"Decision graph"},
+        ),
         ("impute", {"Data", "Completed cells"}, {"Network", "Search"}),
     ],
 )
 def test_sections_are_those_of_the_folder(folders, name, there, lacking):
-    titles = set(outline((folders / name / "report.html").read_text(encoding="utf-8")).titles)
+    titles = set(
+        outline((folders / name / "report.html").read_text(encoding="utf-8")).titles
+    )
     assert there <= titles
     assert not lacking & titles
 
@@ -108,7 +129,9 @@ def test_the_support_of_arcs_is_in_picture_and_table(folders):
 def test_strengths_of_a_bootstrap_are_widths(tmp_path):
     run("solve", "cancer-mcar", "--ess", 1, "--bootstrap", 5, "-o", tmp_path / "own")
     record = json.loads((tmp_path / "own" / "result.json").read_text())
-    text = (tmp_path / run_json("report", tmp_path / "own")["page"]).read_text(encoding="utf-8")
+    text = (tmp_path / run_json("report", tmp_path / "own")["page"]).read_text(
+        encoding="utf-8"
+    )
     assert {"Bootstrap", "Averaged network"} <= set(outline(text).titles)
     assert "Width: share of bootstrap samples with the edge." in text
     shares = {
@@ -123,12 +146,15 @@ def test_strengths_of_a_bootstrap_are_widths(tmp_path):
 
 def test_the_averaged_network_is_drawn_with_strengths_as_widths(tmp_path):
     run("solve", "asia-mnar-complete", "--bootstrap", 5, "-o", tmp_path / "strengths")
-    bootstrap = json.loads((tmp_path / "strengths" / "result.json").read_text())["bootstrap"]
+    bootstrap = json.loads((tmp_path / "strengths" / "result.json").read_text())[
+        "bootstrap"
+    ]
     run("report", tmp_path / "strengths")
     text = (tmp_path / "strengths" / "report.html").read_text(encoding="utf-8")
     picture = text[text.index('id="averaged-network"') :]
     edges = {
-        frozenset((arc["parent"], arc["child"])): arc["edge_strength"] for arc in bootstrap["arcs"]
+        frozenset((arc["parent"], arc["child"])): arc["edge_strength"]
+        for arc in bootstrap["arcs"]
     }
     arcs = [(p, v) for v, family in bootstrap["averaged"].items() for p in family]
     assert len(arcs) > 0
@@ -140,7 +166,9 @@ def test_the_averaged_network_is_drawn_with_strengths_as_widths(tmp_path):
 
 
 def test_states_that_are_numbers_do_not_look_like_proportions():
-    data = Dataset(np.array([[0, 1], [1, 1], [1, 0], [1, 1]]), ("a", "b"), (("0", "1"),) * 2)
+    data = Dataset(
+        np.array([[0, 1], [1, 1], [1, 0], [1, 1]]), ("a", "b"), (("0", "1"),) * 2
+    )
     network = el.fit_complete(data, [(), (0,)])
     text = page(PageContent("numbers", {}, data, network, el.compile_network(network)))
     assert "0: 25\N{NO-BREAK SPACE}%, 1: 75\N{NO-BREAK SPACE}%" in text
@@ -150,8 +178,12 @@ def test_states_that_are_numbers_do_not_look_like_proportions():
 
 
 def test_a_posterior_is_drawn_in_the_network_that_was_asked(tmp_path):
-    (tmp_path / "own.json").write_text(run("query", "asia", "--evidence", "smoke=yes", "--json"))
-    text = Path(run_json("report", tmp_path / "own.json")["page"]).read_text(encoding="utf-8")
+    (tmp_path / "own.json").write_text(
+        run("query", "asia", "--evidence", "smoke=yes", "--json")
+    )
+    text = Path(run_json("report", tmp_path / "own.json")["page"]).read_text(
+        encoding="utf-8"
+    )
     answers = text[text.index('id="posterior"') :]
     posterior = el.query(el.read_network("asia"), {"smoke": "yes"}).posterior
     assert answers.count('class="share" x=') == 1 + sum(map(len, posterior.values()))
@@ -180,7 +212,10 @@ COMMANDS = {
     "query asia --evidence smoke=yes": ("probability of evidence", "bronc"),
     "query asia --best 2": ("Explanations",),
     "compile asia": ("effective size", "clique tree size"),
-    "compare cancer-mcar --learners chow-liu,independent --folds 2": ("chow-liu", "independent"),
+    "compare cancer-mcar --learners chow-liu,independent --folds 2": (
+        "chow-liu",
+        "independent",
+    ),
     "compare cancer-mcar --methods mode --hide mcar:2": ("accuracy", "mode", " ± "),
     "evaluate cancer cancer-mcar": ("log likelihood per row",),
     "missingness cancer-mcar": ("Recommendation", "Verdict", "p value"),
@@ -204,17 +239,25 @@ def test_a_table_that_has_changed_is_not_shown(tmp_path):
     run("solve", table, "-o", tmp_path / "own")
     table.write_text("a,b\n0,1\n")
     notes = run_json("report", tmp_path / "own")["notes"]
-    assert notes == ["Not all is shown: table.csv is not there any more, or has changed."]
+    assert notes == [
+        "Not all is shown: table.csv is not there any more, or has changed."
+    ]
     assert notes[0] in (tmp_path / "own" / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_told_is_refused(tmp_path):
     network = tmp_path / "network.bif"
-    el.write_model(el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network)
+    el.write_model(
+        el.fit_complete(Dataset(np.zeros((1, 1), int), ["a"], ["xy"]), [()]), network
+    )
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "changed.json").write_text('{"parents": {"a": 3}, "made_by": "me"}')
     faults = ("none", OptionError), (".", OptionError)
-    for source, error in (*faults, ("list.json", FormatError), ("changed.json", FormatError)):
+    for source, error in (
+        *faults,
+        ("list.json", FormatError),
+        ("changed.json", FormatError),
+    ):
         with pytest.raises(error):
             el.report(tmp_path / source, tmp_path / "page.html")
     with pytest.raises(OptionError, match=r"\.html"):
@@ -222,7 +265,9 @@ def test_what_cannot_be_told_is_refused(tmp_path):
 
 
 def test_a_learned_network_has_a_page(tmp_path):
-    data = Dataset(np.array([[0, 0], [1, 1], [1, -1], [0, 0]]), ("a", "b"), (("no", "yes"),) * 2)
+    data = Dataset(
+        np.array([[0, 0], [1, 1], [1, -1], [0, 0]]), ("a", "b"), (("no", "yes"),) * 2
+    )
     el.report(el.learn(data), tmp_path / "page.html")
     titles = outline((tmp_path / "page.html").read_text(encoding="utf-8")).titles
     assert titles[:3] == ["Network", "Summary", "Data"]
@@ -232,7 +277,9 @@ def evil_content():
     """Every text that comes from outside is hostile."""
     names, states = (EVIL, "b"), ((EVIL, "x"), ("y", EVIL))
     data = Dataset(np.array([[0, 0], [1, -1], [0, 1]]), names, states)
-    network = BayesianNetwork(names, states, ((), (0,)), (np.full(2, 0.5), np.full((2, 2), 0.5)))
+    network = BayesianNetwork(
+        names, states, ((), (0,)), (np.full(2, 0.5), np.full((2, 2), 0.5))
+    )
     parents = {EVIL: [], "b": [EVIL]}
     record = {
         "status": EVIL, "reason": EVIL, "score": -1.0, "bound": -1.0, "parents": parents,
@@ -247,7 +294,13 @@ def evil_content():
     }  # fmt: skip
     graph = el.compile_network(network)
     return PageContent(
-        EVIL, record, data, network, graph, [(0.1, -2.0, -1.0), (0.2, -1.0, -1.0)], [EVIL]
+        EVIL,
+        record,
+        data,
+        network,
+        graph,
+        [(0.1, -2.0, -1.0), (0.2, -1.0, -1.0)],
+        [EVIL],
     )
 
 
@@ -255,7 +308,9 @@ def test_names_and_states_are_escaped_everywhere():
     text = page(evil_content())
     found = outline(text)
     assert "<script>alert" not in text
-    compared = page(PageContent("x", {EVIL: EVIL, "rows": [{EVIL: EVIL}], "each": {EVIL: 1}}))
+    compared = page(
+        PageContent("x", {EVIL: EVIL, "rows": [{EVIL: EVIL}], "each": {EVIL: 1}})
+    )
     assert {"Rows", "Each"} <= set(outline(compared).titles)
     assert "<script>alert" not in compared
     assert found.tags.count("script") == 1  # the page's own
@@ -273,7 +328,8 @@ def test_large_tables_and_networks_keep_the_page_small():
     tables = tuple(np.full((4,) * (len(family) + 1), 0.25) for family in parents)
     network = BayesianNetwork(names, states, parents, tables)
     completion = [
-        {"row": int(row), "variable": names[v], "value": "state 0"} for row, v in data.missing_cells
+        {"row": int(row), "variable": names[v], "value": "state 0"}
+        for row, v in data.missing_cells
     ]
     text = page(PageContent("large", {"completion": completion}, data, network))
     assert len(text) < 3_000_000
@@ -299,12 +355,17 @@ def test_first_bounds_do_not_flatten_the_picture_of_a_search(bounds, top, is_cut
 def browser():
     """Headless Chromium: that of CHROMIUM, or the one on the path."""
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
+        "playwright.sync_api",
+        reason="playwright drives the browser: pip install playwright",
     )
     names = ("chromium", "chromium-browser", "google-chrome")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    found = os.environ.get("CHROMIUM") or next(
+        filter(None, map(shutil.which, names)), None
+    )
     if found is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is installed, and CHROMIUM is not set")
+        pytest.skip(
+            f"no browser: none of {', '.join(names)} is installed, and CHROMIUM is not set"
+        )
     quiet = ("background-networking", "component-update", "sync")
     arguments = [
         "--no-sandbox",
@@ -374,18 +435,26 @@ def test_zoom_find_sort_and_filter(opened, folders):
     column = cells.locator("tbody td:nth-child(3)").all_inner_texts()
     assert column == sorted(column)
     cells.get_by_role("button", name="variable").click()
-    assert cells.locator("tbody td:nth-child(3)").all_inner_texts() == sorted(column)[::-1]
+    assert (
+        cells.locator("tbody td:nth-child(3)").all_inner_texts() == sorted(column)[::-1]
+    )
     cells.get_by_label("Filter rows").fill("xray")
-    assert set(cells.locator("tbody tr:visible td:nth-child(3)").all_inner_texts()) == {"Xray"}
+    assert set(cells.locator("tbody tr:visible td:nth-child(3)").all_inner_texts()) == {
+        "Xray"
+    }
 
 
 @pytest.mark.parametrize(("width", "pixels"), [(1280, 1), (390, 3)])
-def test_a_large_network_opens_whole_and_a_found_variable_can_be_read(opened, width, pixels):
+def test_a_large_network_opens_whole_and_a_found_variable_can_be_read(
+    opened, width, pixels
+):
     n = 60
     parents = tuple((v - 4,) if v >= 4 else () for v in range(n))
     states, names = ((("no", "yes"),) * n), tuple(f"variable{v}" for v in range(n))
     tables = tuple(np.full((2,) * (len(family) + 1), 0.5) for family in parents)
-    text = page(PageContent("large", network=BayesianNetwork(names, states, parents, tables)))
+    text = page(
+        PageContent("large", network=BayesianNetwork(names, states, parents, tables))
+    )
     view = opened(text, width=width, device_scale_factor=pixels)
     fits = "c => c.scrollWidth <= c.clientWidth && c.scrollHeight <= c.clientHeight"
     assert view.locator("#network .canvas").evaluate(fits)
@@ -412,12 +481,21 @@ def test_the_keyboard_reaches_sections_and_boxes(opened, folders):
     assert view.locator("#network .panel").is_visible()
     name = "document.activeElement.querySelector('tspan').textContent"
     seen = {view.evaluate(name)}
-    for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "ArrowDown", "ArrowDown"):
+    for key in (
+        "ArrowLeft",
+        "ArrowDown",
+        "ArrowRight",
+        "ArrowUp",
+        "ArrowDown",
+        "ArrowDown",
+    ):
         view.keyboard.press(key)
         seen.add(view.evaluate(name))
     assert len(seen) >= 4
     view.keyboard.press("Tab")  # all boxes are one stop
-    assert not view.evaluate("document.activeElement.matches('#network .canvas, #network .box')")
+    assert not view.evaluate(
+        "document.activeElement.matches('#network .canvas, #network .box')"
+    )
     view.keyboard.press("Shift+Tab")
     assert view.evaluate("document.activeElement.matches('#network .box')")
 
@@ -438,7 +516,9 @@ def test_a_table_of_more_than_15_rows_scrolls_visibly(opened, folders):
     table = view.locator("#completed-cells .wide")
     cut = "t => [t.scrollHeight > t.clientHeight + 100, t.clientHeight < innerHeight / 1.5]"
     assert table.evaluate(cut) == [True, True]
-    assert "linear-gradient" in table.evaluate("t => getComputedStyle(t).backgroundImage")
+    assert "linear-gradient" in table.evaluate(
+        "t => getComputedStyle(t).backgroundImage"
+    )
     assert view.get_by_text("30 rows: the table scrolls.").is_visible()
 
 

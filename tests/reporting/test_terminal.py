@@ -30,7 +30,10 @@ COMMANDS = (
 def records(tmp_path_factory):
     """Records of commands; the network has as many variables as ALARM."""
     folder = tmp_path_factory.mktemp("large")
-    write_bif(random_network(np.random.default_rng(1), 37, most_states=3), folder / "large.bif")
+    write_bif(
+        random_network(np.random.default_rng(1), 37, most_states=3),
+        folder / "large.bif",
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         return {line: json.loads(run(*line.split(), "--json")) for line in COMMANDS}
@@ -80,7 +83,10 @@ def test_a_pipe_has_a_line_for_each_row(records, capsys):
 
 
 def test_a_table_of_methods_is_turned_where_its_columns_do_not_fit(capsys):
-    rows = [{"method": name, **{f"measure{k}": f"{name}{k}" for k in range(12)}} for name in "ab"]
+    rows = [
+        {"method": name, **{f"measure{k}": f"{name}{k}" for k in range(12)}}
+        for name in "ab"
+    ]
     lines = printed({"rows": rows}, 40, capsys).splitlines()
     assert lines[0].split() == ["method", "a", "b"]
     assert lines[1].split() == ["measure0", "a0", "b0"]
@@ -91,12 +97,16 @@ TEXTS = st.text("ab ", max_size=12).map(str.strip)
 
 @given(
     st.integers(1, 9).flatmap(
-        lambda n: st.lists(st.lists(TEXTS, min_size=n, max_size=n), min_size=1, max_size=6)
+        lambda n: st.lists(
+            st.lists(TEXTS, min_size=n, max_size=n), min_size=1, max_size=6
+        )
     ),
     st.integers(30, 90),
 )
 def test_any_table_fits_without_loss(rows, width):
-    record = {"rows": [{f"column{k}": text for k, text in enumerate(row)} for row in rows]}
+    record = {
+        "rows": [{f"column{k}": text for k, text in enumerate(row)} for row in rows]
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         with pytest.MonkeyPatch.context() as inner:

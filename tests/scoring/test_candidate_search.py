@@ -44,9 +44,13 @@ def test_an_exhausted_search_finds_what_enumeration_keeps(score, seed, k, weight
     expected = candidate_parent_sets(data, score, **arcs)
     found = candidate_parent_sets(data, score, budget=PLENTY, **arcs)
     assert found.complete
-    for child, (mine, wanted) in enumerate(zip(tables(found), tables(expected), strict=True)):
+    for child, (mine, wanted) in enumerate(
+        zip(tables(found), tables(expected), strict=True)
+    ):
         for parents, value in mine.items():
-            assert value == pytest.approx(score_family(data, child, parents, score), abs=1e-8)
+            assert value == pytest.approx(
+                score_family(data, child, parents, score), abs=1e-8
+            )
         # Rounding may decide between a set and its equally good subset.
         for parents in mine.keys() ^ wanted.keys():
             best = max(v for s, v in (wanted | mine).items() if set(s) < set(parents))
@@ -65,7 +69,9 @@ def test_little_effort_gives_exact_scores_and_says_what_is_missing(score):
             table = dict(problem.candidates(child))
             assert () in table
             for parents, value in table.items():
-                assert value == pytest.approx(score_family(data, child, parents, score), abs=1e-8)
+                assert value == pytest.approx(
+                    score_family(data, child, parents, score), abs=1e-8
+                )
         assert effort > 30 or not problem.complete
         optimum = solve(problem).score
         assert optimum >= before - 1e-9
@@ -76,7 +82,9 @@ def test_little_effort_gives_exact_scores_and_says_what_is_missing(score):
 
 def test_a_time_budget_ends_with_candidates_of_every_variable():
     data = sample("asia", 100)
-    problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=Budget(seconds=0.2))
+    problem = candidate_parent_sets(
+        data, BDeu(1), max_parents=None, budget=Budget(seconds=0.2)
+    )
     assert (np.diff(problem.first) > 0).all()
     assert problem.select(problem.allowed).complete == problem.complete
 
@@ -86,11 +94,19 @@ def test_limited_time_scores_single_parents_first():
     rng = np.random.default_rng(5)
     data = make(rng.integers(0, 2, (60, 150)), [2] * 150)
     tree = solve(candidate_parent_sets(data, BDeu(1), max_parents=1))
-    problem = candidate_parent_sets(data, BDeu(1), max_parents=1, budget=Budget(seconds=30))
+    problem = candidate_parent_sets(
+        data, BDeu(1), max_parents=1, budget=Budget(seconds=30)
+    )
     assert problem.complete
     assert solve(problem).score == tree.score
-    short = candidate_parent_sets(data, BDeu(1), max_parents=3, budget=Budget(seconds=2))
-    pairs = [(child, parents) for child in range(150) for parents, _ in short.candidates(child)]
+    short = candidate_parent_sets(
+        data, BDeu(1), max_parents=3, budget=Budget(seconds=2)
+    )
+    pairs = [
+        (child, parents)
+        for child in range(150)
+        for parents, _ in short.candidates(child)
+    ]
     assert len(pairs) == len(set(pairs))
     singles = candidate_parent_sets(data, BDeu(1), max_parents=1)
     for found, expected in zip(tables(short), tables(singles), strict=True):
@@ -123,7 +139,9 @@ def test_threads_change_no_bit(score, budget, monkeypatch):
     data = sample("lucas", 500)
     outcomes = []
     for threads in (1, 2, 3, 7):
-        problem = candidate_parent_sets(data, score, max_parents=4, budget=budget, threads=threads)
+        problem = candidate_parent_sets(
+            data, score, max_parents=4, budget=budget, threads=threads
+        )
         arrays = (problem.first, problem.scores, problem.member_first, problem.members)
         outcomes.append([array.tobytes() for array in arrays])
     assert outcomes[1:] == outcomes[:-1]
@@ -132,7 +150,9 @@ def test_threads_change_no_bit(score, budget, monkeypatch):
 def test_pieces_come_in_order_from_any_number_of_threads():
     for threads in (1, 4):
         spaces = iter(range(100))
-        found = list(in_order(lambda piece, _: piece**2, 50, lambda s=spaces: next(s), threads))
+        found = list(
+            in_order(lambda piece, _: piece**2, 50, lambda s=spaces: next(s), threads)
+        )
         assert found == [piece**2 for piece in range(50)]
         assert next(spaces) == threads
 
@@ -160,7 +180,9 @@ def test_an_error_in_a_thread_comes_through():
             "'threads': expected a whole number from 1",
         ),
         (
-            lambda: candidate_parent_sets(make([[0]], (2,)), BIC(), prune=False, budget=PLENTY),
+            lambda: candidate_parent_sets(
+                make([[0]], (2,)), BIC(), prune=False, budget=PLENTY
+            ),
             "were to be kept",
         ),
     ],

@@ -40,7 +40,11 @@ slow = settings(max_examples=25, suppress_health_check=[HealthCheck.data_too_lar
 
 @pytest.mark.parametrize("score", SCORES, ids=str)
 @slow
-@given(seed=st.integers(0, 2**32), k=st.integers(0, 5), weighted=st.sampled_from(["", "whole"]))
+@given(
+    seed=st.integers(0, 2**32),
+    k=st.integers(0, 5),
+    weighted=st.sampled_from(["", "whole"]),
+)
 def test_all_families_equal_their_own_count(score, seed, k, weighted):
     data = dependent_data(seed, weighted=weighted)
     problem = candidate_parent_sets(data, score, max_parents=k, prune=False)
@@ -74,7 +78,10 @@ def test_only_allowed_sets_are_kept_and_dominate(score, seed, k):
     expected = enumerated(data, score, 4 if k is None else k, required, forbidden)
     assert [t.keys() for t in tables(full)] == [t.keys() for t in expected]
     assert problem.allowed.all()
-    assert (problem.required, problem.forbidden) == (frozenset(required), frozenset(forbidden))
+    assert (problem.required, problem.forbidden) == (
+        frozenset(required),
+        frozenset(forbidden),
+    )
 
 
 @pytest.mark.parametrize("score", [BDeu(10), BIC()], ids=str)
@@ -87,7 +94,9 @@ def test_real_weights(score, seed):
     expected = [undominated(t) for t in enumerated(data, score, data.n_variables - 1)]
     full = tables(candidate_parent_sets(data, score, max_parents=None, prune=False))
     for found, wanted in zip(full, expected, strict=True):
-        assert {s: found[s] for s in wanted} == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+        assert {s: found[s] for s in wanted} == pytest.approx(
+            wanted, rel=1e-9, abs=1e-9
+        )
     pruned = tables(candidate_parent_sets(data, score, max_parents=None))
     assert pruned == [undominated(table) for table in full]
 
@@ -113,9 +122,14 @@ def test_variable_order_changes_names_only(seed):
     order = np.random.default_rng(seed).permutation(5)
     place = np.argsort(order)
     moved = candidate_parent_sets(
-        make(data.codes[:, order], data.cardinalities[order]), BIC(), max_parents=4, prune=False
+        make(data.codes[:, order], data.cardinalities[order]),
+        BIC(),
+        max_parents=4,
+        prune=False,
     )
-    for child, table in enumerate(tables(candidate_parent_sets(data, BIC(), prune=False))):
+    for child, table in enumerate(
+        tables(candidate_parent_sets(data, BIC(), prune=False))
+    ):
         found = dict(moved.candidates(int(place[child])))
         for parents, score in table.items():
             same = tuple(sorted(int(place[p]) for p in parents))
@@ -126,7 +140,10 @@ def test_candidates_fall_in_score_then_size_then_order():
     data = dependent_data(3, n=6)
     problem = candidate_parent_sets(data, BDeu(1), max_parents=3, prune=False)
     for child in range(6):
-        keys = [(-score, len(parents), parents) for parents, score in problem.candidates(child)]
+        keys = [
+            (-score, len(parents), parents)
+            for parents, score in problem.candidates(child)
+        ]
         assert keys == sorted(keys)
 
 
@@ -167,7 +184,9 @@ def test_no_superset_exceeds_the_ceiling(score, seed, weighted):
     for child, table in enumerate(enumerated(data, score, 3)):
         r = int(data.cardinalities[child])
         for parents in table:
-            cell = np.unique(data.codes[:, [child, *parents]], axis=0, return_inverse=True)[1]
+            cell = np.unique(
+                data.codes[:, [child, *parents]], axis=0, return_inverse=True
+            )[1]
             cells = np.minimum(np.bincount(cell.reshape(-1), weights), 1).sum()
             q = float(np.prod(data.cardinalities[list(parents)]))
             terms = terms_of.covering([q * r])
@@ -191,12 +210,17 @@ def test_supersets_with_a_parent_of_too_little_entropy_are_dominated(score, seed
 
     for child, table in enumerate(enumerated(data, score, 3)):
         for parents, y in [(p, y) for p in table for y in p]:
-            r, q = data.cardinalities, np.prod(data.cardinalities[list(parents)], dtype=float)
+            r, q = (
+                data.cardinalities,
+                np.prod(data.cardinalities[list(parents)], dtype=float),
+            )
             gain = entropy(parents) - entropy([p for p in parents if p != y])
             cost = penalty(r[child], q, data.n_rows)
             if largest_penalty(gain + 1e-9, r[y]) <= cost:
                 for above in (s for s in table if set(s) >= set(parents)):
-                    assert table[tuple(p for p in above if p != y)] >= table[above] - 1e-9
+                    assert (
+                        table[tuple(p for p in above if p != y)] >= table[above] - 1e-9
+                    )
 
 
 def test_many_states_and_few_rows():
@@ -229,7 +253,10 @@ def test_progress_ends_at_the_total():
     data = make(np.random.default_rng(0).integers(0, 2, (50, 8)), [2] * 8)
     for score in (BIC(), BDeu(1)):
         candidate_parent_sets(
-            data, score, max_parents=3, on_progress=lambda done, total: seen.append((done, total))
+            data,
+            score,
+            max_parents=3,
+            on_progress=lambda done, total: seen.append((done, total)),
         )
         assert seen[-1] == (162, 162)
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
@@ -296,12 +323,15 @@ def test_too_large_enumerations_are_refused(monkeypatch):
         TooLargeError, match=r"68,011,520,000 .* limit of .* max_parents to at most 2"
     ):
         candidate_parent_sets(wide, BIC(), max_parents=3)
-    with pytest.raises(TooLargeError, match=r"set max_parents to at most 1, or let dominated"):
+    with pytest.raises(
+        TooLargeError, match=r"set max_parents to at most 1, or let dominated"
+    ):
         candidate_parent_sets(wide, BIC(), max_parents=2, prune=False)
     monkeypatch.setattr(candidate_enumeration, "HELD_LIMIT", 100)
     data = make(np.random.default_rng(0).integers(0, 2, (90, 9)), [2] * 9)
     with pytest.raises(
-        TooLargeError, match=r"100 families with 2 parents .* set max_parents to at most 2"
+        TooLargeError,
+        match=r"100 families with 2 parents .* set max_parents to at most 2",
     ):
         candidate_parent_sets(data, BDeu(1), max_parents=None)
     assert candidate_parent_sets(data, BDeu(1), max_parents=2).n_candidates
@@ -314,7 +344,11 @@ def test_too_large_enumerations_are_refused(monkeypatch):
         ({"required": [(0, 0)]}, OptionError, "0 -> 0"),
         ({"forbidden": [(0, 9)]}, OptionError, "no variable 9"),
         ({"required": [(0, 1)], "forbidden": [(0, 1)]}, InfeasibleError, "v0 -> v1"),
-        ({"required": [(0, 2), (1, 2)], "max_parents": 1}, InfeasibleError, r"v0, v1.*at most 1"),
+        (
+            {"required": [(0, 2), (1, 2)], "max_parents": 1},
+            InfeasibleError,
+            r"v0, v1.*at most 1",
+        ),
     ],
 )
 def test_wrong_options_are_refused(options, error, message):

@@ -88,4 +88,6 @@ def test_the_end_of_the_search_ends_scoring_on_the_workers(client, budget, stop)
     assert found.stopped
     assert (np.diff(found.first) > 0).all()
     for worker in client.scheduler_info()["workers"]:
-        assert client.submit(abs, -1, pure=False, workers=[worker]).result(timeout=60) == 1
+        assert (
+            client.submit(abs, -1, pure=False, workers=[worker]).result(timeout=60) == 1
+        )

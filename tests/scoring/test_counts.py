@@ -24,11 +24,15 @@ def datasets(draw):
     cardinalities = draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
     rows = draw(
         st.lists(
-            st.tuples(*(st.integers(0, r - 1) for r in cardinalities)), min_size=1, max_size=30
+            st.tuples(*(st.integers(0, r - 1) for r in cardinalities)),
+            min_size=1,
+            max_size=30,
         )
     )
     weight = draw(
-        st.sampled_from([None, st.integers(0, 3), st.floats(0, 5, allow_subnormal=False)])
+        st.sampled_from(
+            [None, st.integers(0, 3), st.floats(0, 5, allow_subnormal=False)]
+        )
     )
     weights = None
     if weight is not None:
@@ -39,7 +43,9 @@ def datasets(draw):
 
 def test_counts_of_observed_configurations():
     data = make([[0, 1, 2], [0, 1, 0], [1, 0, 2], [0, 1, 2]], (2, 2, 3))
-    np.testing.assert_array_equal(family_counts(data, 2, (0, 1)), [[1, 0, 2], [0, 0, 1]])
+    np.testing.assert_array_equal(
+        family_counts(data, 2, (0, 1)), [[1, 0, 2], [0, 0, 1]]
+    )
     np.testing.assert_array_equal(family_counts(data, 0, ()), [[3, 1]])
 
 
@@ -50,7 +56,9 @@ def test_counts_are_those_of_each_configuration_by_first_appearance(data):
     for row, weight in zip(data.codes.tolist(), data.row_weights, strict=True):
         counts = counted.setdefault(tuple(row[1:]), np.zeros(data.cardinalities[child]))
         counts[row[child]] += weight
-    np.testing.assert_array_equal(family_counts(data, child, parents), [*counted.values()])
+    np.testing.assert_array_equal(
+        family_counts(data, child, parents), [*counted.values()]
+    )
 
 
 @given(datasets())
@@ -60,7 +68,11 @@ def test_counts_add_up_over_blocks_of_rows(data):
     half = data.n_rows // 2
     blocks = [slice(0, half), slice(half, None)]
     parts = [
-        make(data.codes[b], data.cardinalities, None if data.weights is None else data.weights[b])
+        make(
+            data.codes[b],
+            data.cardinalities,
+            None if data.weights is None else data.weights[b],
+        )
         for b in blocks
     ]
     halves = [family_counts(part, child, ()).sum(axis=0) for part in parts]
@@ -78,7 +90,11 @@ def test_distinct_rows_keep_all_weight(data):
 
 
 def test_cells_are_found_by_subtraction_only_where_that_is_exact():
-    for weights, exact in (([2.0, 1.0], True), ([0.5, 0.5], False), ([2.0**53, 1.0], False)):
+    for weights, exact in (
+        ([2.0, 1.0], True),
+        ([0.5, 0.5], False),
+        ([2.0**53, 1.0], False),
+    ):
         codes, merged = distinct_rows(make([[0], [1]], (2,), np.array(weights)))
         assert index_rows(codes, merged, np.array([2])).subtract == exact
 
@@ -88,17 +104,24 @@ def test_set_sums_equal_a_count_by_configuration(data, score):
     """The kernel, whatever set came before, agrees with a dictionary of counts."""
     codes, weights = distinct_rows(data)
     rows = index_rows(codes, weights, data.cardinalities)
-    sums = SetSums(score, np.arange(data.n_variables, dtype=np.int32), rows, data.n_variables)
+    sums = SetSums(
+        score, np.arange(data.n_variables, dtype=np.int32), rows, data.n_variables
+    )
     space = sums.space(data.n_variables)
     sets = [
-        s for m in range(data.n_variables) for s in itertools.combinations(range(len(codes)), m + 1)
+        s
+        for m in range(data.n_variables)
+        for s in itertools.combinations(range(len(codes)), m + 1)
     ]
     for subset in sets:
         counted = {}
         for row, weight in zip(codes.T, weights, strict=True):
             key = tuple(row[list(subset)])
             counted[key] = counted.get(key, 0) + weight
-        n, q = np.array(list(counted.values()), np.float64), data.cardinalities[list(subset)].prod()
+        n, q = (
+            np.array(list(counted.values()), np.float64),
+            data.cardinalities[list(subset)].prod(),
+        )
         expected = (n * np.log(n)).sum()
         if isinstance(score, BDeu):
             alpha = 1.5 / q

@@ -11,7 +11,13 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import ArgumentError, DataError, InfeasibleError, OptionError, TooLargeError
+from exactlearn.errors import (
+    ArgumentError,
+    DataError,
+    InfeasibleError,
+    OptionError,
+    TooLargeError,
+)
 from exactlearn.scoring import candidates
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
@@ -19,7 +25,14 @@ from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
 from tests.brute_force import is_acyclic
-from tests.scoring_oracle import dependent_data, enumerated, make, random_arcs, tables, undominated
+from tests.scoring_oracle import (
+    dependent_data,
+    enumerated,
+    make,
+    random_arcs,
+    tables,
+    undominated,
+)
 
 SCORES = [BDeu(1), BIC(), AIC()]
 SEEDS = st.integers(0, 10**6)
@@ -63,11 +76,15 @@ def plain_scores(data, score, k, method, standard_errors=1.0):
     for child in range(data.n_variables):
         others = [p for p in range(data.n_variables) if p != child]
         found.append({})
-        for parents in (s for m in range(k + 1) for s in itertools.combinations(others, m)):
+        for parents in (
+            s for m in range(k + 1) for s in itertools.combinations(others, m)
+        ):
             family = [*parents, child]
             m = data.row_weights[(data.codes[:, family] >= 0).all(axis=1)].sum()
             loss = standard_errors * len(parents) * math.sqrt(total * (total - m) / m)
-            value = score_family(reweighted(data, family, method), child, parents, score)
+            value = score_family(
+                reweighted(data, family, method), child, parents, score
+            )
             found[-1][parents] = value - loss
     return found
 
@@ -121,14 +138,18 @@ def test_complete_data_are_counted(method, seed):
 def test_node_averages_are_those_of_the_rows_that_observe_a_family(seed, exponent):
     data, score = hidden(seed), PenalisedLikelihood(1e-9)
     how = DeletionCounts("node-average", exponent=exponent)
-    found = tables(candidate_parent_sets(data, score, max_parents=2, counts=how, prune=False))
+    found = tables(
+        candidate_parent_sets(data, score, max_parents=2, counts=how, prune=False)
+    )
     total = data.row_weights.sum()
     for child, own in enumerate(found):
         for parents, value in own.items():
             family = [*parents, child]
             seen = (data.codes[:, family] >= 0).all(axis=1)
             counts = np.zeros(tuple(data.cardinalities[family]))
-            np.add.at(counts, tuple(data.codes[seen][:, family].T), data.row_weights[seen])
+            np.add.at(
+                counts, tuple(data.codes[seen][:, family].T), data.row_weights[seen]
+            )
             given = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1e-300)
             mean = xlogy(counts, given).sum() / counts.sum()
             size = counts[..., 1:].size
@@ -169,14 +190,21 @@ def test_arcs_restrict_the_families(seed):
     every = tables(candidate_parent_sets(data, BIC(), counts="f-mar", prune=False))
     found = tables(
         candidate_parent_sets(
-            data, BIC(), counts="f-mar", required=required, forbidden=forbidden, prune=False
+            data,
+            BIC(),
+            counts="f-mar",
+            required=required,
+            forbidden=forbidden,
+            prune=False,
         )
     )
     for child in range(4):
         needed = {p for p, c in required if c == child}
         barred = {p for p, c in forbidden if c == child}
         assert found[child] == {
-            s: v for s, v in every[child].items() if needed <= set(s) and not barred & set(s)
+            s: v
+            for s, v in every[child].items()
+            if needed <= set(s) and not barred & set(s)
         }
 
 
@@ -202,7 +230,9 @@ def test_a_stop_leaves_each_variable_its_smallest_set():
     control = SearchControl()
     control.stop()
     data = hidden(0)
-    stopped = candidate_parent_sets(data, BIC(), counts="f-mar", required=[(0, 2)], control=control)
+    stopped = candidate_parent_sets(
+        data, BIC(), counts="f-mar", required=[(0, 2)], control=control
+    )
     assert stopped.stopped
     assert [set(own) for own in tables(stopped)] == [{()}, {()}, {(0,)}, {()}]
     limited = candidate_parent_sets(data, BIC(), counts="f-mar", time_limit=0.0)
@@ -221,14 +251,18 @@ def test_bad_options(monkeypatch):
     data = hidden(0)
     with pytest.raises(OptionError, match="did you mean 'd-mar'"):
         candidate_parent_sets(data, BIC(), counts="dmar")
-    with pytest.raises(OptionError, match="'standard_errors': expected a finite number from 0"):
+    with pytest.raises(
+        OptionError, match="'standard_errors': expected a finite number from 0"
+    ):
         DeletionCounts("d-mar", -1)
     with pytest.raises(ArgumentError, match="counts"):
         candidate_parent_sets(data, BIC(), counts=3)
     with pytest.raises(OptionError, match="leave the budget"):
         candidate_parent_sets(data, BIC(), counts="d-mar", budget=Budget(tables=5))
     with pytest.raises(InfeasibleError, match="both required and forbidden"):
-        candidate_parent_sets(data, BIC(), counts="d-mar", required=[(0, 1)], forbidden=[(0, 1)])
+        candidate_parent_sets(
+            data, BIC(), counts="d-mar", required=[(0, 1)], forbidden=[(0, 1)]
+        )
     monkeypatch.setattr(candidates, "ESTIMATED_LIMIT", 10)
     with pytest.raises(TooLargeError, match="set max_parents to at most 0"):
         candidate_parent_sets(data, BIC(), counts="d-mar")
@@ -244,7 +278,9 @@ def test_the_penalty_keeps_needless_parents_out():
 
     def arcs(errors):
         how = DeletionCounts("d-mcar", errors)
-        return sum(map(len, solve(candidate_parent_sets(data, BIC(), counts=how)).parents))
+        return sum(
+            map(len, solve(candidate_parent_sets(data, BIC(), counts=how)).parents)
+        )
 
     assert arcs(0.0) > 3
     assert arcs(1.0) == 0

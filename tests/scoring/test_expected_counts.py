@@ -38,7 +38,10 @@ def drawn_case(seed, n=None, rows=12):
 def test_counts_of_all_families_are_those_of_the_full_joint(seed):
     network, table = drawn_case(seed)
     n, most = table.n_variables, 1 + seed % 4
-    full, found = completed_weights(network, table), expected_counts(network, table, most)
+    full, found = (
+        completed_weights(network, table),
+        expected_counts(network, table, most),
+    )
     assert found.drawn_rows == 0
     for size in range(1, min(n, most) + 1):
         for members in itertools.permutations(range(n), size):
@@ -56,7 +59,9 @@ def test_candidates_are_those_of_all_weighted_completions(seed, score):
     network, table = drawn_case(seed, 5, 30)
     weights = completed_weights(network, table)
     codes = np.argwhere(weights > 0)
-    completions = Dataset(codes, table.names, table.states, weights=weights[tuple(codes.T)])
+    completions = Dataset(
+        codes, table.names, table.states, weights=weights[tuple(codes.T)]
+    )
     expected = candidate_parent_sets(completions, score, max_parents=3)
     counts = expected_counts(network, table, 4)
     found = candidate_parent_sets(table, score, max_parents=3, counts=counts)
@@ -72,7 +77,9 @@ def test_rows_whose_parts_need_too_much_are_drawn():
     found = expected_counts(network, table, 2, most_cells=60, seed=3)
     assert 0 < found.drawn_rows < 20
     assert found.family(1, (0,)).sum() == pytest.approx(20)
-    draws = [expected_counts(network, table, 2, most_cells=60, seed=k) for k in range(40)]
+    draws = [
+        expected_counts(network, table, 2, most_cells=60, seed=k) for k in range(40)
+    ]
     mean = sum(one.family(1, (0,)) for one in draws) / 40
     np.testing.assert_allclose(mean, exact, atol=0.15)
 
@@ -82,7 +89,9 @@ def test_what_has_no_expected_counts_is_refused():
     with pytest.raises(OptionError, match="expected two models of the same variables"):
         expected_counts(network, Dataset(np.array([[0]]), ("z",), (("n", "y"),)), 1)
     states = (("n", "y"),) * 2
-    sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], smoothing=0)
+    sure = fit_complete(
+        Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], smoothing=0
+    )
     with pytest.raises(DataError, match="probability zero"):
         expected_counts(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), states), 2)
 
@@ -95,7 +104,9 @@ def test_a_row_with_more_completions_than_entries_of_its_prefix_is_counted():
     table = Dataset(np.array([[-1, -1, -1]], np.int8), network.names, network.states)
     counts = expected_counts(network, table, 3)
     assert len(counting_space(counts.rows, 3).stack.counts) >= 8
-    problem = candidate_parent_sets(table, BIC(), max_parents=2, counts=counts, prune=False)
+    problem = candidate_parent_sets(
+        table, BIC(), max_parents=2, counts=counts, prune=False
+    )
     for child in range(3):
         for parents, score in problem.candidates(child):
             assert score == pytest.approx(counts.score(child, parents, BIC()))

@@ -59,7 +59,9 @@ def test_pruning_drops_the_dominated_sets_and_nothing_else(score, seed, k):
 @given(seed=st.integers(0, 2**32), weighted=kinds_of_weights)
 def test_a_search_to_its_end_finds_what_enumeration_finds(score, seed, weighted):
     data = dependent_data(seed, weighted=weighted)
-    found = candidate_parent_sets(data, score, max_parents=3, budget=Budget(tables=10**6))
+    found = candidate_parent_sets(
+        data, score, max_parents=3, budget=Budget(tables=10**6)
+    )
     wanted = candidate_parent_sets(data, score, max_parents=3)
     assert found.complete
     for a, b in zip(tables(found), tables(wanted), strict=True):
@@ -70,7 +72,10 @@ def test_a_search_to_its_end_finds_what_enumeration_finds(score, seed, weighted)
 def test_solve_finds_the_best_of_all_dags(score):
     data = dependent_data(11, n=4)
     best = max(
-        sum(score_family(data, child, parents, score) for child, parents in enumerate(dag))
+        sum(
+            score_family(data, child, parents, score)
+            for child, parents in enumerate(dag)
+        )
         for dag in all_dags(4)
     )
     found = solve(candidate_parent_sets(data, score, max_parents=None))
@@ -89,12 +94,16 @@ def test_augmentation_finds_the_best_solution(score, method, seed):
     data = random_table(np.random.default_rng(seed), 3, 10, 4)
     known = properties(score, Domain.of(data.cardinalities, data.row_weights))
     if method == "branching" and not known.rises:
-        with pytest.raises(OptionError, match=f"'{score.name}' lacks .* 'gadget' or 't-local'"):
+        with pytest.raises(
+            OptionError, match=f"'{score.name}' lacks .* 'gadget' or 't-local'"
+        ):
             augment(data, score, method=method)
         return
     found = augment(data, score, method=method, t=4)
     if (id(score), seed) not in BEST:
-        BEST[id(score), seed] = max(best_per_completion(data, score, FamilyRules(3)).values())
+        BEST[id(score), seed] = max(
+            best_per_completion(data, score, FamilyRules(3)).values()
+        )
     assert found.score == pytest.approx(BEST[id(score), seed], rel=1e-9, abs=1e-9)
     found.check_score(data, score, FamilyRules(3))
 
@@ -126,8 +135,12 @@ def test_rows_that_were_merged_are_not_called_optimal(method):
     data = make([[0, -1]] * 3 + [[1, 0]] * 2 + [[0, 1]], (2, 2))
     merged = merge_rows([data])
     best = max(best_per_completion(data, Root(), FamilyRules(1)).values())
-    assert augment(data, Root(), method=method, max_parents=1).score == pytest.approx(best)
-    with pytest.raises(DataError, match=r"row 1 .*weight 3, and the score 'root' is not convex"):
+    assert augment(data, Root(), method=method, max_parents=1).score == pytest.approx(
+        best
+    )
+    with pytest.raises(
+        DataError, match=r"row 1 .*weight 3, and the score 'root' is not convex"
+    ):
         augment(merged, Root(), method=method, max_parents=1)
     again = augment(merged.written_out(), Root(), method=method, max_parents=1)
     assert again.score == pytest.approx(best)
@@ -138,7 +151,10 @@ def test_rows_that_were_merged_are_not_called_optimal(method):
     convex = augment(merged, BDeu(1), method=method, max_parents=1)
     assert convex.score == pytest.approx(augment(data, BDeu(1), max_parents=1).score)
     assert convex.status == "optimal"
-    assert learn(merged, score=Root(), missing="augment", max_parents=1).status == "t-local"
+    assert (
+        learn(merged, score=Root(), missing="augment", max_parents=1).status
+        == "t-local"
+    )
 
 
 def test_what_is_known_of_scores():
@@ -165,14 +181,20 @@ def test_what_is_known_of_scores():
 
 
 @every_score
-@pytest.mark.parametrize("weights", [[50.0] * 3, [3e4, 2e6, 7.0], [0.3, 1e4, 2.7]], ids=str)
+@pytest.mark.parametrize(
+    "weights", [[50.0] * 3, [3e4, 2e6, 7.0], [0.3, 1e4, 2.7]], ids=str
+)
 def test_tabulated_functions_equal_the_score(score, weights):
     """At whole counts in and beyond the table, and between them where weights ask for it."""
     states, weights = np.array([2, 3, 4]), np.array(weights)
     found = TermTables(score, states, weights)
     terms = found.covering([1.0, 2.0, 12.0, 24.0, 2.0**60])
     counts = weights.sum() * np.array([1e-5, 1e-3, 0.1, 0.3, 0.77, 1.0])
-    counts = counts if not found.domain.is_whole else np.unique(np.maximum(1.0, np.floor(counts)))
+    counts = (
+        counts
+        if not found.domain.is_whole
+        else np.unique(np.maximum(1.0, np.floor(counts)))
+    )
     for r in states.tolist():
         for form, number in (
             (Form(True, r), terms.cell[r]),

@@ -21,7 +21,20 @@ from exactlearn.scoring.scores import (
     score_family,
 )
 
-EXTREME_SIZES = [5e-324, 1e-300, 1e-41, 1e-39, 1e-5, 15.9, 97.0, 1e5, 1e9, 1e16, 1e300, 1.7e308]
+EXTREME_SIZES = [
+    5e-324,
+    1e-300,
+    1e-41,
+    1e-39,
+    1e-5,
+    15.9,
+    97.0,
+    1e5,
+    1e9,
+    1e16,
+    1e300,
+    1.7e308,
+]
 """Equivalent sample sizes on both sides of where their computation changes, and the extremes."""
 
 SCORES = [BDeu(1), BDeu(10), BDeu(0.01), BIC(), AIC(), PenalisedLikelihood(0.3)]
@@ -70,11 +83,15 @@ def test_bdeu_of_a_million_rows_is_exact_to_a_millionth_of_a_nat(ess):
     halves = [np.arange(n) for n in counts]
     if rising is None:
         cells = [math.fsum(np.log(ess / 2 + half)) for half in halves]
-        expected = math.fsum([*cells, -math.fsum(np.log(ess + np.arange(counts.sum())))])
+        expected = math.fsum(
+            [*cells, -math.fsum(np.log(ess + np.arange(counts.sum())))]
+        )
     else:
         cells = [math.fsum(np.log1p(half / (ess / 2))) for half in halves]
         expected = math.fsum([*cells, -math.fsum(rising), -counts.sum() * math.log(2)])
-    found = family_score(counts[None].astype(float), 1.0, BDeu(ess), float(counts.sum()))
+    found = family_score(
+        counts[None].astype(float), 1.0, BDeu(ess), float(counts.sum())
+    )
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -123,8 +140,12 @@ def test_scores_equal_the_textbook_sum(score, data, parents):
     counts = full_counts(data, 0, parents)
     expected = textbook(counts, score, data.n_rows)
     q = float(len(counts))
-    assert score_family(data, 0, parents, score) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert family_score(counts, q, score, data.n_rows) == pytest.approx(expected, 1e-9, 1e-9)
+    assert score_family(data, 0, parents, score) == pytest.approx(
+        expected, rel=1e-9, abs=1e-9
+    )
+    assert family_score(counts, q, score, data.n_rows) == pytest.approx(
+        expected, 1e-9, 1e-9
+    )
 
 
 def test_bdeu_is_the_probability_of_the_sequence():
@@ -137,8 +158,12 @@ def test_bdeu_is_the_probability_of_the_sequence():
 def test_states_that_no_row_has_count():
     rows = [[0, 0], [1, 1], [1, 0], [0, 1]]
     seen, declared = make(rows, (2, 2)), make(rows, (3, 4))
-    assert score_family(seen, 0, (1,), AIC()) == pytest.approx(4 * math.log(0.5) - 2 * 1)
-    assert score_family(declared, 0, (1,), AIC()) == pytest.approx(4 * math.log(0.5) - 4 * 2)
+    assert score_family(seen, 0, (1,), AIC()) == pytest.approx(
+        4 * math.log(0.5) - 2 * 1
+    )
+    assert score_family(declared, 0, (1,), AIC()) == pytest.approx(
+        4 * math.log(0.5) - 4 * 2
+    )
     # Each observed configuration has 2 draws from an urn of 1/4 ball in 3 colours.
     urn = 2 * math.log((1 / 3) * (1 / 12) / (1 / 4 + 1))
     assert score_family(declared, 0, (1,), BDeu(1)) == pytest.approx(urn)
@@ -148,7 +173,9 @@ def test_states_that_no_row_has_count():
 @given(data=tables())
 def test_markov_equivalent_networks_score_the_same(score, data):
     def total(*parents):
-        return sum(score_family(data, child, pa, score) for child, pa in enumerate(parents))
+        return sum(
+            score_family(data, child, pa, score) for child, pa in enumerate(parents)
+        )
 
     chain = total((), (0,), (1,))
     assert total((1,), (), (1,)) == pytest.approx(chain, rel=1e-9, abs=1e-9)
@@ -163,15 +190,19 @@ def test_order_of_rows_and_states_does_not_matter(score, data, seed):
     rng = np.random.default_rng(seed)
     expected = score_family(data, 0, (1, 2), score)
     codes = rng.permutation(data.codes)
-    assert score_family(make(codes, data.cardinalities), 0, (1, 2), score) == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert score_family(
+        make(codes, data.cardinalities), 0, (1, 2), score
+    ) == pytest.approx(expected, abs=1e-9)
     relabelled = np.stack(
-        [rng.permutation(int(r))[codes[:, v]] for v, r in enumerate(data.cardinalities)], axis=1
+        [
+            rng.permutation(int(r))[codes[:, v]]
+            for v, r in enumerate(data.cardinalities)
+        ],
+        axis=1,
     )
-    assert score_family(make(relabelled, data.cardinalities), 0, (2, 1), score) == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert score_family(
+        make(relabelled, data.cardinalities), 0, (2, 1), score
+    ) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -189,10 +220,15 @@ def test_weights_are_repeated_rows(score, data, draw):
 def test_likelihood_scores_equal_a_peer(pyagrum):
     """Only BIC and log-likelihood, in base 2: the peer's log-gamma is approximate."""
     rng = np.random.default_rng(5)
-    codes = np.minimum(rng.integers(0, (2, 3, 4, 2), (300, 4)), rng.integers(0, 4, (300, 4)))
+    codes = np.minimum(
+        rng.integers(0, (2, 3, 4, 2), (300, 4)), rng.integers(0, 4, (300, 4))
+    )
     data = make(codes, (2, 3, 4, 2))
     frame = pd.DataFrame(
-        {name: np.array(data.states[v])[codes[:, v]] for v, name in enumerate(data.names)}
+        {
+            name: np.array(data.states[v])[codes[:, v]]
+            for v, name in enumerate(data.names)
+        }
     )
     net = pyagrum.BayesNet()
     for name, states in zip(data.names, data.states, strict=True):
@@ -205,8 +241,12 @@ def test_likelihood_scores_equal_a_peer(pyagrum):
         choose()
         learner.useNoPrior()
         for child, size in itertools.product(range(4), range(4)):
-            for parents in itertools.combinations([p for p in range(4) if p != child], size):
-                peer = learner.score(data.names[child], [data.names[p] for p in parents])
+            for parents in itertools.combinations(
+                [p for p in range(4) if p != child], size
+            ):
+                peer = learner.score(
+                    data.names[child], [data.names[p] for p in parents]
+                )
                 ours = score_family(data, child, parents, score)
                 assert ours == pytest.approx(peer * math.log(2), rel=1e-9)
 
@@ -247,8 +287,10 @@ def test_trade_offs_of_bic_and_aic():
     size_weight = math.log(50) / (2 + math.log(50))
     for parents in ((), (1,), (1, 2)):
         bic = score_family(data, 0, parents, BIC())
-        assert score_family(data, 0, parents, PenalisedLikelihood(size_weight)) == pytest.approx(
-            (1 - size_weight) * bic
-        )
+        assert score_family(
+            data, 0, parents, PenalisedLikelihood(size_weight)
+        ) == pytest.approx((1 - size_weight) * bic)
         aic = score_family(data, 0, parents, AIC())
-        assert score_family(data, 0, parents, PenalisedLikelihood(0.5)) == pytest.approx(aic / 2)
+        assert score_family(
+            data, 0, parents, PenalisedLikelihood(0.5)
+        ) == pytest.approx(aic / 2)

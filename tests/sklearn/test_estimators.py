@@ -46,12 +46,17 @@ def rows():
 def joint(network, codes):
     """Return the probability of a row of codes, -1 summed out, by the plain sum."""
     total = 0.0
-    ranges = [range(len(s)) if c < 0 else [c] for s, c in zip(network.states, codes, strict=True)]
+    ranges = [
+        range(len(s)) if c < 0 else [c]
+        for s, c in zip(network.states, codes, strict=True)
+    ]
     for full in itertools.product(*ranges):
         total += np.prod(
             [
                 t[tuple(full[p] for p in (*family, v))]
-                for v, (family, t) in enumerate(zip(network.parents, network.tables, strict=True))
+                for v, (family, t) in enumerate(
+                    zip(network.parents, network.tables, strict=True)
+                )
             ]
         )
     return total
@@ -71,7 +76,9 @@ def test_probabilities_are_those_of_the_joint_distribution(model, rows):
 
 def test_structures_are_those_asked_for(rows):
     X, y = rows
-    complete = X.notna().all(axis=1)  # of missing cells each structure has expected counts
+    complete = X.notna().all(
+        axis=1
+    )  # of missing cells each structure has expected counts
     X, y = X[complete], y[complete]
     augmented = BayesianNetworkClassifier(structure="augmented").fit(X, y)
     assert all(4 in family for family in augmented.network_.parents[:4])
@@ -82,7 +89,9 @@ def test_structures_are_those_asked_for(rows):
     assert exact.learned_.score >= augmented.learned_.score - 1e-9
     with pytest.raises(ValueError, match="did you mean 'exact'"):
         BayesianNetworkClassifier(structure="exakt").fit(X, y)
-    with pytest.raises(ValueError, match="'smoothing': expected a finite number above 0"):
+    with pytest.raises(
+        ValueError, match="'smoothing': expected a finite number above 0"
+    ):
         BayesianNetworkClassifier(smoothing=0).fit(X, y)
     with pytest.raises(ValueError, match="two classes or more"):
         BayesianNetworkClassifier().fit(X, np.zeros(len(X)))
@@ -94,7 +103,9 @@ def test_structure_and_pseudo_count_are_chosen_by_the_log_loss_of_held_out_rows(
     model = BayesianNetworkClassifier(random_state=0).fit(X, y)
     losses = model.log_losses_
     assert len(losses) == 15
-    assert (model.structure_, model.smoothing_) == min(losses, key=lambda key: losses[key])
+    assert (model.structure_, model.smoothing_) == min(
+        losses, key=lambda key: losses[key]
+    )
     complete = X.notna().all(axis=1)
     X, y = X[complete], y[complete]
     fixed = model.set_params(structure="naive-bayes").fit(X, y)
@@ -103,7 +114,9 @@ def test_structure_and_pseudo_count_are_chosen_by_the_log_loss_of_held_out_rows(
     for smoothing in (0.05, 4.0):
         total = 0.0
         for train, test in folds(table, seed):
-            network = el.fit_complete(train, fixed.network_.parents, smoothing=smoothing)
+            network = el.fit_complete(
+                train, fixed.network_.parents, smoothing=smoothing
+            )
             for row, weight in zip(test.codes, test.row_weights, strict=True):
                 both = [joint(network, [*row[:-1], k]) for k in range(2)]
                 total -= weight * np.log(both[row[-1]] / sum(both))
@@ -142,7 +155,9 @@ def test_unknown_values_count_as_missing(rows):
     model = BayesianNetworkClassifier().fit(X, y)
     strange, missing = X[:5].copy(), X[:5].copy()
     strange["colour"], missing["colour"] = "violet", None
-    with pytest.warns(StateWarning, match=r"count as missing: column 'colour': 'violet' \(5\)$"):
+    with pytest.warns(
+        StateWarning, match=r"count as missing: column 'colour': 'violet' \(5\)$"
+    ):
         found = model.predict_proba(strange)
     assert found == pytest.approx(model.predict_proba(missing))
     with pytest.raises(DataError, match=r"'colour': 'violet' \(5\)"):
@@ -186,7 +201,9 @@ def test_weights_move_the_predictions(weights, rows):
 def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     X, y = rows
     X = X.assign(same=1.0, none=np.nan)
-    with pytest.warns(ColumnWarning, match="'same' .constant, .* '1'.*'none' .all cells are mi"):
+    with pytest.warns(
+        ColumnWarning, match="'same' .constant, .* '1'.*'none' .all cells are mi"
+    ):
         model = BayesianNetworkClassifier().fit(X, y)
     assert set(model.left_out_) == {"same", "none"}
     for estimator in (BayesianNetworkClassifier, ExactImputer):
@@ -195,7 +212,9 @@ def test_columns_without_two_values_are_kept_out_with_a_warning(rows):
     assert model.predict_proba(X).shape == (300, 2)
     with pytest.warns(ColumnWarning):
         alone = BayesianNetworkClassifier().fit(X[["same"]], y)
-    assert alone.predict_proba(X[["same"]])[:, 0] == pytest.approx((y == "high").mean(), abs=0.01)
+    assert alone.predict_proba(X[["same"]])[:, 0] == pytest.approx(
+        (y == "high").mean(), abs=0.01
+    )
     with pytest.warns(ColumnWarning):
         imputer = ExactImputer(mode="posterior").fit(X)
     filled = imputer.transform(X.assign(same=np.nan))
@@ -207,7 +226,10 @@ def test_classifiers_work_in_searches_and_pipelines(rows):
     X, y = rows
     search = GridSearchCV(
         BayesianNetworkClassifier(),
-        {"structure": ["augmented", "naive-bayes"], "discretise": ["entropy", "width:3"]},
+        {
+            "structure": ["augmented", "naive-bayes"],
+            "discretise": ["entropy", "width:3"],
+        },
         cv=3,
         scoring="neg_log_loss",
     ).fit(X, y)
@@ -229,7 +251,10 @@ def test_an_imputer_works_in_pipelines_and_column_transformers(rows):
     assert model.fit(X, y).score(X, y) > 0.8
     parts = make_column_transformer((ExactImputer(mode="mode"), ["colour", "count"]))
     parts.set_output(transform="pandas")
-    assert list(parts.fit_transform(X)) == ["exactimputer__colour", "exactimputer__count"]
+    assert list(parts.fit_transform(X)) == [
+        "exactimputer__colour",
+        "exactimputer__count",
+    ]
 
 
 def test_an_imputer_fills_what_is_missing_only(rows):
@@ -242,7 +267,10 @@ def test_an_imputer_fills_what_is_missing_only(rows):
     assert set(filled["size"][X["size"].isna()]) <= set(imputer.coding_.values["size"])
     strange = X[:4].assign(colour=["violet", None, "red", "violet"])
     with pytest.warns(StateWarning, match=r"column 'colour': 'violet' \(2\)$"):
-        assert imputer.transform(strange)["colour"].tolist()[::3] == ["violet", "violet"]
+        assert imputer.transform(strange)["colour"].tolist()[::3] == [
+            "violet",
+            "violet",
+        ]
 
 
 def test_draws_follow_the_posterior(rows):

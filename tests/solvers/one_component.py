@@ -1,6 +1,11 @@
 """One component solved by one component solver."""
 
-from exactlearn.solvers.component_solver import ComponentSolver, Progress, Solve, SolverOptions
+from exactlearn.solvers.component_solver import (
+    ComponentSolver,
+    Progress,
+    Solve,
+    SolverOptions,
+)
 from exactlearn.solvers.result import Status
 from exactlearn.solvers.strategy import solve_component
 

@@ -17,7 +17,9 @@ def one_parent_problem(rng, n, density=1.0, with_ties=False, with_empty=True):
     for v in range(n):
         parents = [(p,) for p in range(n) if p != v and rng.random() < density]
         sets = [()] * with_empty + parents or [()]
-        scores = rng.integers(-9, 0, len(sets)) if with_ties else rng.normal(size=len(sets))
+        scores = (
+            rng.integers(-9, 0, len(sets)) if with_ties else rng.normal(size=len(sets))
+        )
         tables.append(dict(zip(sets, scores.astype(float).tolist(), strict=True)))
     return Problem.from_candidates([f"v{v}" for v in range(n)], tables)
 

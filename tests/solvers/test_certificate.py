@@ -44,11 +44,18 @@ def random_text(seed, *, n=5, digits=3):
     lines = [str(n)]
     for child in range(n):
         others = [v for v in range(n) if v != child]
-        sets = [s for k in range(3) for s in combinations(others, k) if k < 2 or rng.random() < 0.7]
+        sets = [
+            s
+            for k in range(3)
+            for s in combinations(others, k)
+            if k < 2 or rng.random() < 0.7
+        ]
         lines.append(f"x{child} {len(sets)}")
         for s in sets:
             score = -20.0 + 4 * len(s) + 3.0 * float(rng.random())
-            lines.append(" ".join([f"{score:.{digits}f}", str(len(s)), *(f"x{p}" for p in s)]))
+            lines.append(
+                " ".join([f"{score:.{digits}f}", str(len(s)), *(f"x{p}" for p in s)])
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -75,7 +82,10 @@ def exact_best(tables):
             total = sum((s for s, _ in chosen.values()), Fraction(0))
             if best is None or total > best[0]:
                 parents = [-chosen[v][1] for v in range(len(tables))]
-                best = total, [[u for u in range(len(tables)) if p >> u & 1] for p in parents]
+                best = (
+                    total,
+                    [[u for u in range(len(tables)) if p >> u & 1] for p in parents],
+                )
     return best
 
 
@@ -118,7 +128,9 @@ def changed(content, path, change):
     for key in path[:-1]:
         place = place[key]
     old = place[path[-1]]
-    place[path[-1]] = old + change if isinstance(old, int) else decimal(Fraction(old) + change)
+    place[path[-1]] = (
+        old + change if isinstance(old, int) else decimal(Fraction(old) + change)
+    )
     return content
 
 
@@ -169,7 +181,9 @@ def test_proofs_branch_drop_candidates_and_take_problems_apart():
     text = "\n".join(["8", *two[1:], *other[1:]]) + "\n"
     problem = parse_jkl(text)
     half = exact_best(tables_of("\n".join(two), ("x0", "x1", "x2", "x3")))[1]
-    certificate = certify(problem, [*half, *([p + 4 for p in own] for own in half)], scores=text)
+    certificate = certify(
+        problem, [*half, *([p + 4 for p in own] for own in half)], scores=text
+    )
     assert certificate.tree[0][0] == "split"
     assert certificate.gap == "0"
     certificate.check(text)
@@ -229,7 +243,9 @@ def test_any_rearranged_tree_with_a_forged_digest_never_proves_what_is_false(dat
     content["bound"] = decimal(best - gain)  # false, whatever the tree
     content["gap"] = decimal(-gain)
     n, clusters = 4, len(content["clusters"])
-    pairs = st.dictionaries(st.integers(0, clusters - 1), st.integers(0, 2**43), max_size=4)
+    pairs = st.dictionaries(
+        st.integers(0, clusters - 1), st.integers(0, 2**43), max_size=4
+    )
     told = pairs.map(lambda chosen: [list(pair) for pair in sorted(chosen.items())])
     arc = st.permutations(range(n)).map(lambda order: ["arc", *order[:2]])
     leaf = told.map(lambda multipliers: ["leaf", multipliers])
@@ -298,14 +314,17 @@ class TestExactness:
         assert certificate.gap == "0"
         certificate.check(text)
 
-    @pytest.mark.parametrize("number", ["nan", "inf", "1/2", "1_0", "0x1", "1e99999", "٣", ""])
+    @pytest.mark.parametrize(
+        "number", ["nan", "inf", "1/2", "1_0", "0x1", "1e99999", "٣", ""]
+    )
     def test_other_numbers_are_none(self, number):
         with pytest.raises((Unproven, ValueError)):
             read_scores(f"1\na 1\n{number} 0\n", ["a"])
 
 
 NAMES = st.text(
-    st.characters(codec="utf-8") | st.sampled_from(" #%\t\v\f\r\n\0\x1c\x85\xa0\u2028\ufeff"),
+    st.characters(codec="utf-8")
+    | st.sampled_from(" #%\t\v\f\r\n\0\x1c\x85\xa0\u2028\ufeff"),
     min_size=1,
 )
 NUMBERS = st.one_of(
@@ -347,11 +366,15 @@ class TestWhatReadersAccept:
         better = problem.scores[1] > -1.0
         certificate = certify(problem, [[1] if better else [], []], scores=text)
         certificate.check(text)
-        assert float(certificate.bound) == pytest.approx(problem.scores[1 if better else 0] - 2.0)
+        assert float(certificate.bound) == pytest.approx(
+            problem.scores[1 if better else 0] - 2.0
+        )
 
     def test_literal_names_stay_literal(self):
         assert parse_jkl("1\na%20b 1\n-1 0\n").names == ("a%20b",)
-        assert parse_jkl("# names are percent-encoded\n1\na%20b 1\n-1 0\n").names == ("a b",)
+        assert parse_jkl("# names are percent-encoded\n1\na%20b 1\n-1 0\n").names == (
+            "a b",
+        )
 
     def test_a_variable_without_a_name_is_refused_before_the_search(self):
         with pytest.raises(OptionError, match="needs a name"):
@@ -359,7 +382,9 @@ class TestWhatReadersAccept:
 
 
 class TestRestrictions:
-    @pytest.mark.parametrize("told", [["forbidden", 9, 0], ["at most", 1, -1], ["required", 0, 0]])
+    @pytest.mark.parametrize(
+        "told", [["forbidden", 9, 0], ["at most", 1, -1], ["required", 0, 0]]
+    )
     def test_one_that_names_no_variable_proves_nothing(self, told):
         text = random_text(0, n=4)
         content = content_of(_certificate(text)) | {"restrictions": [told]}
@@ -471,16 +496,27 @@ class TestByHand:
         assert not accepts(hand_made([*tree, ["leaf", []]], bound="-4", **known), PAIR)
 
     def test_a_cluster_with_its_multiplier(self):
-        known = {"text": PAIR, "parents": [[], [0]], "score": "-4", "clusters": [[1, [0, 1]]]}
+        known = {
+            "text": PAIR,
+            "parents": [[], [0]],
+            "score": "-4",
+            "clusters": [[1, [0, 1]]],
+        }
         assert accepts(hand_made([["leaf", [[0, 8]]]], bound="-4", **known), PAIR)
         for multiplier in (0, 4):
-            assert not accepts(hand_made([["leaf", [[0, multiplier]]]], bound="-4", **known), PAIR)
+            assert not accepts(
+                hand_made([["leaf", [[0, multiplier]]]], bound="-4", **known), PAIR
+            )
 
     def test_a_cluster_with_count_two(self):
         known = {"text": TRIPLE, "parents": [[1, 2], [], []], "score": "-10"}
         tree = [["leaf", [[0, 20]]]]
-        assert accepts(hand_made(tree, bound="-10", clusters=[[2, [0, 1, 2]]], **known), TRIPLE)
-        assert not accepts(hand_made(tree, bound="-10", clusters=[[1, [0, 1, 2]]], **known), TRIPLE)
+        assert accepts(
+            hand_made(tree, bound="-10", clusters=[[2, [0, 1, 2]]], **known), TRIPLE
+        )
+        assert not accepts(
+            hand_made(tree, bound="-10", clusters=[[1, [0, 1, 2]]], **known), TRIPLE
+        )
 
     def test_clusters_that_say_too_much(self):
         known = {"text": PAIR, "parents": [[], [0]], "score": "-4"}
@@ -489,12 +525,19 @@ class TestByHand:
             [1, [0, 0]], [1, [0, -1]], [1, [0, True]], [1, "01"],
         ):  # fmt: skip
             for bound in ("-4", "100"):
-                forged = hand_made([["leaf", [[0, 8]]]], bound=bound, clusters=[cluster], **known)
+                forged = hand_made(
+                    [["leaf", [[0, 8]]]], bound=bound, clusters=[cluster], **known
+                )
                 assert not accepts(forged, PAIR), cluster
 
     def test_a_cluster_that_leaves_its_part(self):
         text = "3\na 2\n-1 1 b\n-3 0\nb 2\n-1 1 a\n-4 0\nc 1\n0 0\n"
-        known = {"text": text, "parents": [[], [0], []], "score": "-4", "clusters": [[1, [0, 2]]]}
+        known = {
+            "text": text,
+            "parents": [[], [0], []],
+            "score": "-4",
+            "clusters": [[1, [0, 2]]],
+        }
         tree = [["split", [[0, 1], "-4"]], ["leaf", [[0, 8]]]]
         with pytest.raises(Unproven, match="node 1"):
             verify(hand_made(tree, bound="-4", **known), text)
@@ -512,7 +555,12 @@ class TestByHand:
     )  # fmt: skip
     def test_trees_that_are_none(self, tree):
         forged = hand_made(
-            tree, bound="9", text=PAIR, parents=[[], [0]], score="-4", clusters=[[1, [0, 1]]]
+            tree,
+            bound="9",
+            text=PAIR,
+            parents=[[], [0]],
+            score="-4",
+            clusters=[[1, [0, 1]]],
         )
         assert not accepts(forged, PAIR)
 
@@ -543,7 +591,9 @@ class TestMalformed:
         whole = json.dumps(content)
         assert accepts(whole, text)
         assert not accepts(json.dumps(content | {"remark": 1}), text)
-        assert not accepts(json.dumps({k: v for k, v in content.items() if k != "gap"}), text)
+        assert not accepts(
+            json.dumps({k: v for k, v in content.items() if k != "gap"}), text
+        )
         assert not accepts(whole[:-1] + ', "gap": "0"}', text)
         for other in ("", "[]", "3", "null", '"x"', "{", "[" * 100_000, whole[:-5]):
             assert not accepts(other, text)
@@ -559,12 +609,24 @@ class TestMalformed:
         lines = random_text(0, n=4).splitlines()
         starts = [k for k, line in enumerate(lines) if line[0] == "x"]
         blocks = [lines[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
-        told = ["# scores", "4", *(x for b in blocks[::-1] for x in [b[0], *b[:0:-1]]), ""]
+        told = [
+            "# scores",
+            "4",
+            *(x for b in blocks[::-1] for x in [b[0], *b[:0:-1]]),
+            "",
+        ]
         assert accepts(json.dumps(content), "\n".join(told))
 
     def test_reading_refuses_what_is_no_certificate(self, tmp_path):
         path = tmp_path / "c.json"
-        for text in ("{", "[]", "{}", "7", "[" * 100_000, '{"format": "exactlearn certificate 1"}'):
+        for text in (
+            "{",
+            "[]",
+            "{}",
+            "7",
+            "[" * 100_000,
+            '{"format": "exactlearn certificate 1"}',
+        ):
             path.write_text(text)
             with pytest.raises(FormatError, match=r"c\.json"):
                 read_certificate(path)
@@ -582,7 +644,10 @@ class TestMalformed:
 class TestStandAlone:
     def run(self, *words):
         done = subprocess.run(
-            [sys.executable, "-I", CHECKER, *words], text=True, capture_output=True, check=False
+            [sys.executable, "-I", CHECKER, *words],
+            text=True,
+            capture_output=True,
+            check=False,
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -592,8 +657,12 @@ class TestStandAlone:
         tree = ast.parse(source)
         imported = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import)
                     for a in node.names}  # fmt: skip
-        imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert {name.partition(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+        imported |= {
+            node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
+        assert {name.partition(".")[0] for name in imported} <= set(
+            sys.stdlib_module_names
+        )
 
     def test_exit_statuses(self, tmp_path):
         text = random_text(0, n=4)
@@ -651,9 +720,15 @@ class TestInterrupts:
     def test_the_first_ends_the_proof_with_what_it_has(self, interrupted):
         interrupted(1)
         result = solve(parse_jkl(LONG), certify=True)
-        assert (result.status, result.gap, result.is_certified) == ("optimal", 0.0, False)
+        assert (result.status, result.gap, result.is_certified) == (
+            "optimal",
+            0.0,
+            False,
+        )
         result.certificate.check(format_jkl(parse_jkl(LONG)))
-        unfinished = f"certificate unfinished: it proves the bound {result.certificate.bound}"
+        unfinished = (
+            f"certificate unfinished: it proves the bound {result.certificate.bound}"
+        )
         assert unfinished in result.message
 
     def test_the_second_gives_it_up(self, interrupted):
@@ -677,7 +752,9 @@ class TestInterrupts:
 
 
 def test_trees_are_written_depth_first():
-    tree = Arc(0, 1, Fix(3, (), Leaf(2)), Split([((0, 1), Leaf(5)), ((2, 3), Leaf(7))], 1))
+    tree = Arc(
+        0, 1, Fix(3, (), Leaf(2)), Split([((0, 1), Leaf(5)), ((2, 3), Leaf(7))], 1)
+    )
     assert tree.bound == 13
     told = Writing(10).tree(tree)
     assert told == [

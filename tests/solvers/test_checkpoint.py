@@ -26,9 +26,13 @@ def random_problem(seed, n, most_parents=2):
     return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
 
 
-def test_a_long_relaxation_is_kept_before_the_search_that_follows(tmp_path, monkeypatch):
+def test_a_long_relaxation_is_kept_before_the_search_that_follows(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(root, "LONG", 0.0)
-    monkeypatch.setattr(strategy.order_graph, "_Sweeps", None)  # fails as the search begins
+    monkeypatch.setattr(
+        strategy.order_graph, "_Sweeps", None
+    )  # fails as the search begins
     with pytest.raises(TypeError):
         solve(random_problem(3, 16), solver="order-graph", checkpoint=tmp_path)
     assert list(tmp_path.glob("relaxation-*"))
@@ -40,7 +44,11 @@ def test_what_was_proven_is_not_proven_again(tmp_path, monkeypatch):
     first = solve(problem, solver="order-graph", checkpoint=tmp_path)
     assert [file.name.split("-")[0] for file in tmp_path.iterdir()] == ["proof"]
     again = solve(problem, solver="order-graph", checkpoint=tmp_path)
-    assert (again.status, again.score, again.parents) == ("optimal", first.score, first.parents)
+    assert (again.status, again.score, again.parents) == (
+        "optimal",
+        first.score,
+        first.parents,
+    )
     assert again.nodes < first.nodes
     assert "went on" in again.message
 
@@ -134,8 +142,12 @@ def test_no_damage_changes_a_state(saved, data):
         flipped = whole[place] ^ data.draw(st.integers(1, 255))
         damaged = whole[:place] + bytes([flipped]) + whole[place + 1 :]
     path.write_bytes(damaged)
-    with suppress(FormatError):  # what does not say so is harmless, as of the time in a header
-        assert {key: array.tolist() for key, array in states.load("part").items()} == STATE
+    with suppress(
+        FormatError
+    ):  # what does not say so is harmless, as of the time in a header
+        assert {
+            key: array.tolist() for key, array in states.load("part").items()
+        } == STATE
 
 
 def test_damage_says_what_to_do(saved):

@@ -19,7 +19,11 @@ from exactlearn.solvers.clusters import (
 from exactlearn.solvers.components import families_of
 from exactlearn.solvers.dual_bounds import greedy_multipliers
 from exactlearn.solvers.multipliers import satisfied
-from exactlearn.solvers.separation import counted_clusters, family_seeds, violated_clusters
+from exactlearn.solvers.separation import (
+    counted_clusters,
+    family_seeds,
+    violated_clusters,
+)
 from tests.brute_force import best_selection
 
 
@@ -37,11 +41,15 @@ def fractional(draw, n=5):
         weights = weights if weights.any() else weights + 1
         tables.append({s: float(draw(st.integers(-30, 0))) for s in kept})
         values.append(weights / weights.sum())
-    return Problem.from_candidates([f"x{i}" for i in range(n)], tables), np.concatenate(values)
+    return Problem.from_candidates([f"x{i}" for i in range(n)], tables), np.concatenate(
+        values
+    )
 
 
 def every_cluster(n, count):
-    members = [c for size in range(count + 1, n + 1) for c in combinations(range(n), size)]
+    members = [
+        c for size in range(count + 1, n + 1) for c in combinations(range(n), size)
+    ]
     clusters = np.zeros((len(members), n), np.bool_)
     for row, inside in zip(clusters, members, strict=True):
         row[list(inside)] = True
@@ -79,7 +87,9 @@ def test_what_is_found_is_violated_and_what_is_violated_is_found(pair):
     violated = violation_by_rows(problem, x, triples) > MIN_VIOLATION * 2
     if (violated & has_fractional_reader(problem, x, triples)).any():
         assert (found.counts == 2).any()
-    elif violated.any():  # whole candidates alone: two variables are each other's parents
+    elif (
+        violated.any()
+    ):  # whole candidates alone: two variables are each other's parents
         assert (found.counts == 1).any()
 
 
@@ -113,7 +123,10 @@ def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
     order = np.array(random.sample(range(5), 5))
     clusters = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
     assert (clusters.sum(axis=0) <= 1).all()
-    blocked = lambda cluster: not satisfied(problem, cluster[None], np.ones(1))[0][listed].any()  # noqa: E731
+
+    def blocked(cluster):
+        return not satisfied(problem, cluster[None], np.ones(1))[0][listed].any()
+
     for cluster in clusters:
         assert blocked(cluster)
         members = np.flatnonzero(cluster)
@@ -130,7 +143,9 @@ def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
 
 @settings(max_examples=50)
 @given(fractional(4))
-def test_dual_ascent_bounds_from_above_and_ends_at_an_acyclic_selection_of_no_cost(pair):
+def test_dual_ascent_bounds_from_above_and_ends_at_an_acyclic_selection_of_no_cost(
+    pair,
+):
     problem, _ = pair
     multipliers = greedy_multipliers(problem)
     assert (multipliers.values > 0).all()
@@ -143,9 +158,13 @@ def test_dual_ascent_bounds_from_above_and_ends_at_an_acyclic_selection_of_no_co
 def test_rows_are_joined_once_and_seeds_are_child_with_parents():
     rows = np.array([[1, 0], [0, 1], [1, 0], [1, 1]], np.bool_)
     assert first_of_each(rows).tolist() == [0, 1, 3]
-    joined = Counted.join(Counted.of(rows), Counted.of(rows[3:], 2), Counted.of(rows[3:]))
+    joined = Counted.join(
+        Counted.of(rows), Counted.of(rows[3:], 2), Counted.of(rows[3:])
+    )
     assert joined.counts.tolist() == [1, 1, 1, 2]
-    problem = Problem.from_candidates("abcd", [{(1, 2, 3): 0.0, (): 0.0}, *[{(): 0.0}] * 3])
+    problem = Problem.from_candidates(
+        "abcd", [{(1, 2, 3): 0.0, (): 0.0}, *[{(): 0.0}] * 3]
+    )
     support = Support.of(problem, np.array([0.5, 0.5, 1.0, 1.0, 1.0]))
     seeds = family_seeds(support, 4, 2, 10)
     assert seeds.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 1]]

@@ -59,7 +59,9 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(6))  # three sizes, each without and with ties
 @pytest.mark.parametrize("solver", [*SOLVERS, "mine"])
 def test_the_optimum_of_brute_force(solver: str, seed: int) -> None:
-    problem = random_problem(np.random.default_rng(seed), 3 + seed % 3, kept=0.7, ties=seed % 2)
+    problem = random_problem(
+        np.random.default_rng(seed), 3 + seed % 3, kept=0.7, ties=seed % 2
+    )
     best = best_selection(problem)
     result = solve(problem, solver=solver)
     result.check(problem)
@@ -81,7 +83,9 @@ def test_a_component_without_selection_is_infeasible(solver: str) -> None:
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["limit", "stop"])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_search_that_is_over_ends_with_a_valid_bound(solver: str, stopped: bool) -> None:
+def test_a_search_that_is_over_ends_with_a_valid_bound(
+    solver: str, stopped: bool
+) -> None:
     problem = random_problem(np.random.default_rng(2), 16, most_parents=3, kept=0.5)
     best = solve(problem, solver="dynamic").score
     control = SearchControl(None if stopped else 0.0)

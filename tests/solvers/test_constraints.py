@@ -33,7 +33,13 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.select import SOLVERS
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
-from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
+from tests.constraint_oracle import (
+    Parents,
+    holds,
+    networks,
+    random_constraint,
+    separated,
+)
 from tests.interrupts import press_ctrl_c
 from tests.solvers.test_solvers import random_problem
 
@@ -44,9 +50,13 @@ KINDS = (
 )  # fmt: skip
 
 
-def constrained(rng: np.random.Generator, n: int, kinds: list[int], **drawn: float) -> Problem:
+def constrained(
+    rng: np.random.Generator, n: int, kinds: list[int], **drawn: float
+) -> Problem:
     problem = random_problem(rng, n, most_parents=2, **drawn)
-    return replace(problem, constraints=tuple(random_constraint(rng, n, kind) for kind in kinds))
+    return replace(
+        problem, constraints=tuple(random_constraint(rng, n, kind) for kind in kinds)
+    )
 
 
 def assert_best(problem: Problem, solver: str) -> None:
@@ -77,7 +87,9 @@ def test_mixtures_have_the_optimum_of_brute_force() -> None:
     infeasible = 0
     for round_ in range(16):
         kinds = rng.integers(0, 7, int(rng.integers(2, 6))).tolist()
-        problem = constrained(rng, 4, kinds, kept=0.7, constraints=round_ % 3, ties=round_ % 4 == 0)
+        problem = constrained(
+            rng, 4, kinds, kept=0.7, constraints=round_ % 3, ties=round_ % 4 == 0
+        )
         infeasible += not networks(problem)
         for solver in EXACT:
             assert_best(problem, solver)
@@ -136,9 +148,13 @@ def test_clauses_exclude_what_violates_and_nothing_that_satisfies() -> None:
             assert (clause is None) == holds(constraint, parents)
             if clause is None:
                 continue
-            assert not any(condition.holds(parents[condition.variable]) for condition in clause)
+            assert not any(
+                condition.holds(parents[condition.variable]) for condition in clause
+            )
             for other in satisfying[::5]:
-                assert any(condition.holds(other[condition.variable]) for condition in clause)
+                assert any(
+                    condition.holds(other[condition.variable]) for condition in clause
+                )
 
 
 def test_arcs_ruled_out_are_in_no_satisfying_network() -> None:
@@ -157,7 +173,9 @@ def test_active_trails_are_missing_exactly_when_separated() -> None:
         a, b, *others = (int(v) for v in rng.permutation(5))
         given = frozenset(others[: int(rng.integers(4))])
         trail = active_trail(parents, [a], [b], given)
-        assert (trail is None) == separated(parents, frozenset({a}), frozenset({b}), given)
+        assert (trail is None) == separated(
+            parents, frozenset({a}), frozenset({b}), given
+        )
         if trail is not None:
             assert all(p in parents[c] for p, c in trail)
             only = tuple(tuple(p for p, c in trail if c == v) for v in range(5))
@@ -192,7 +210,9 @@ def test_conflicts_are_minimal() -> None:
             continue
         explained += 1
         told = {r: problem.describe_conflict([r]) for r in problem.requirements}
-        words = {r: t.partition(": ")[2].rpartition("; drop")[0] for r, t in told.items()}
+        words = {
+            r: t.partition(": ")[2].rpartition("; drop")[0] for r, t in told.items()
+        }
         named = [r for r, word in words.items() if word in result.message]
         assert problem.describe_conflict(named) == result.message
         assert not networks(problem.constrained_by(named))
@@ -203,7 +223,9 @@ def test_conflicts_are_minimal() -> None:
 def test_satisfiability_agrees_with_brute_force() -> None:
     rng = np.random.default_rng(28)
     for _ in range(40):
-        problem = constrained(rng, 4, rng.integers(0, 7, 4).tolist(), kept=0.4, empty_sets=0.6)
+        problem = constrained(
+            rng, 4, rng.integers(0, 7, 4).tolist(), kept=0.4, empty_sets=0.6
+        )
         assert is_satisfiable(problem) == bool(networks(problem))
 
 
@@ -223,7 +245,9 @@ def test_implied_arcs_are_in_no_satisfying_network() -> None:
     rng = np.random.default_rng(31)
     contradictory = implied = simple = 0
     for _ in range(150):
-        problem = constrained(rng, 4, rng.integers(0, 7, 3).tolist(), kept=0.6, constraints=3)
+        problem = constrained(
+            rng, 4, rng.integers(0, 7, 3).tolist(), kept=0.6, constraints=3
+        )
         every = [parents for _, parents in networks(problem)]
         found = with_implied_arcs(problem)
         if found is None:
@@ -247,7 +271,10 @@ def test_ancestors_contradict_independence_given_nothing_without_a_search() -> N
         problem = random_problem(rng, 4, most_parents=3, kept=0.8)
         a, b, c, d = rng.permutation(4).tolist()
         separate = Independence(frozenset({a}), frozenset({b, c}))
-        ancestors = (RequiredAncestor(*rng.permutation(4)[:2].tolist()), RequiredAncestor(d, b))
+        ancestors = (
+            RequiredAncestor(*rng.permutation(4)[:2].tolist()),
+            RequiredAncestor(d, b),
+        )
         problem = replace(problem, constraints=(separate, *ancestors))
         every = [parents for _, parents in networks(problem)]
         found = with_implied_arcs(problem)
@@ -328,8 +355,12 @@ def test_interruption_keeps_the_best_so_far() -> None:
 def test_check_recomputes_the_constraints() -> None:
     problem = large(())
     result = solve(problem)
-    linked = {frozenset((p, c)) for c, family in enumerate(result.parents) for p in family}
-    a, b = next(pair for pair in combinations(range(9), 2) if frozenset(pair) not in linked)
+    linked = {
+        frozenset((p, c)) for c, family in enumerate(result.parents) for p in family
+    }
+    a, b = next(
+        pair for pair in combinations(range(9), 2) if frozenset(pair) not in linked
+    )
     with pytest.raises(CheckError, match=f"violates: required adjacency X{a} - X{b}"):
         result.check(large((RequiredAdjacency(a, b),)))
 

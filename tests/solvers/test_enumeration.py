@@ -35,7 +35,9 @@ def scores(found: Enumeration) -> list[float]:
     return [network.score for network in found.networks]
 
 
-def assert_listed(problem: Problem, found: Enumeration, expected: list[float], asked: int) -> None:
+def assert_listed(
+    problem: Problem, found: Enumeration, expected: list[float], asked: int
+) -> None:
     assert found.complete
     assert scores(found) == pytest.approx(expected[:asked], abs=1e-9)
     assert len({network.parents for network in found.networks}) == len(found.networks)
@@ -58,7 +60,9 @@ def test_the_k_best_networks_for_every_k(solver: str) -> None:
     for round_ in range(3):
         problem = random_problem(rng, 3, kept=0.7, ties=round_ == 1, empty_sets=0.8)
         expected = [score for score, _ in networks(problem)]
-        for k in range(1, len(expected) + 2, 1 if round_ == 0 and solver == "auto" else 7):
+        for k in range(
+            1, len(expected) + 2, 1 if round_ == 0 and solver == "auto" else 7
+        ):
             found = enumerate_networks(problem, k=k, solver=solver)
             assert_listed(problem, found, expected, k)
 
@@ -74,7 +78,9 @@ def test_all_networks_one_after_the_other() -> None:
         assert found.bound == -inf
 
 
-@pytest.mark.parametrize("kept", [0.6, 0.25])  # few candidates: parts are proven at once
+@pytest.mark.parametrize(
+    "kept", [0.6, 0.25]
+)  # few candidates: parts are proven at once
 def test_all_within_a_factor(kept: float) -> None:
     rng = np.random.default_rng(3)
     for round_ in range(12):
@@ -98,13 +104,21 @@ def test_k_and_a_factor_together(of_classes: bool) -> None:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 5))
         plain = random_problem(rng, n, kept=float(rng.choice([0.4, 0.7])))
-        tables = [{family: round(score) for family, score in plain.candidates(v)} for v in range(n)]
+        tables = [
+            {family: round(score) for family, score in plain.candidates(v)}
+            for v in range(n)
+        ]
         constraints = [
-            random_constraint(rng, n, int(rng.integers(8))) for _ in range(rng.integers(1, 3))
+            random_constraint(rng, n, int(rng.integers(8)))
+            for _ in range(rng.integers(1, 3))
         ]
         problem = Problem.from_candidates(plain.names, tables)
         problem = replace(problem, constraints=tuple(constraints))
-        every = classes(problem) if of_classes else [score for score, _ in networks(problem)]
+        every = (
+            classes(problem)
+            if of_classes
+            else [score for score, _ in networks(problem)]
+        )
         found = enumerate_networks(problem, classes=of_classes, k=2, factor=3.0)
         wanted = [score for score in every[:2] if score >= every[0] - np.log(3.0)]
         assert scores(found) == wanted
@@ -120,7 +134,9 @@ def test_the_best_classes() -> None:
         found = enumerate_networks(problem, classes=True, k=k)
         assert found.complete
         assert scores(found) == pytest.approx(expected[:k], abs=1e-9)
-        assert len({cpdag(network.parents) for network in found.networks}) == len(found.networks)
+        assert len({cpdag(network.parents) for network in found.networks}) == len(
+            found.networks
+        )
 
 
 def table(rng: np.random.Generator, n: int, rows: int) -> Dataset:

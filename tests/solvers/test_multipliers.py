@@ -27,7 +27,9 @@ def random_problem(seed, least=2):
 
 def random_multipliers(rng, n):
     clusters = rng.random((6, n)) < 0.6
-    return Multipliers(clusters[clusters.any(axis=1)], 3 * rng.random(clusters.any(axis=1).sum()))
+    return Multipliers(
+        clusters[clusters.any(axis=1)], 3 * rng.random(clusters.any(axis=1).sum())
+    )
 
 
 def rewarded_one_by_one(problem, multipliers):
@@ -50,7 +52,9 @@ def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
     values = np.where(rng.random(k) < 0.2, 0.0, rng.random(k))
     multipliers = Multipliers(clusters, values, rng.integers(1, 4, k))
     expected = rewarded_one_by_one(problem, multipliers)
-    np.testing.assert_allclose(multipliers.adjusted(problem), problem.scores + expected, atol=1e-12)
+    np.testing.assert_allclose(
+        multipliers.adjusted(problem), problem.scores + expected, atol=1e-12
+    )
     meets = satisfied(problem, clusters, multipliers.counts)
     np.testing.assert_allclose(values @ meets, expected, atol=1e-12)
 
@@ -84,7 +88,10 @@ def test_any_multipliers_bound_every_network(seed):
     ):
         assert (multipliers.values >= 0).all()
         assert multipliers.bound(problem) >= best - 1e-9
-    assert tighten_bound(anyhow, problem, best)[0].bound(problem) <= anyhow.bound(problem) + 1e-12
+    assert (
+        tighten_bound(anyhow, problem, best)[0].bound(problem)
+        <= anyhow.bound(problem) + 1e-12
+    )
     nothing = Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
     assert found.bound(problem) <= nothing.bound(problem) + 1e-9
 
@@ -98,7 +105,9 @@ def test_lowering_reaches_a_bound_that_exists():
             continue
         start = Multipliers(found.clusters, np.zeros(len(found.values)))
         enough = found.bound(problem) + 0.2
-        reached += tighten_bound(start, problem, enough)[0].bound(problem) <= enough + 1e-9
+        reached += (
+            tighten_bound(start, problem, enough)[0].bound(problem) <= enough + 1e-9
+        )
     assert reached >= 20
 
 

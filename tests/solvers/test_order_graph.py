@@ -20,8 +20,19 @@ from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.order_graph import solve_component
-from exactlearn.solvers.order_graph_search import place_at_once, scratch_for, smallest_source
-from exactlearn.solvers.patterns import Numbered, coupling, estimate, partition, patterns_of, price
+from exactlearn.solvers.order_graph_search import (
+    place_at_once,
+    scratch_for,
+    smallest_source,
+)
+from exactlearn.solvers.patterns import (
+    Numbered,
+    coupling,
+    estimate,
+    partition,
+    patterns_of,
+    price,
+)
 from exactlearn.solvers.root import solve_root
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
@@ -45,17 +56,28 @@ def random_rows(rng, n, count=8):
     while len(found) < count:
         size = int(rng.integers(2, n + 1))
         members = rng.choice(n, size, replace=False)
-        found.append((np.isin(np.arange(n), members), int(rng.integers(1, size)), 2 * rng.random()))
+        found.append(
+            (
+                np.isin(np.arange(n), members),
+                int(rng.integers(1, size)),
+                2 * rng.random(),
+            )
+        )
     clusters, counts, values = zip(*found, strict=True)
     return Multipliers(np.array(clusters), np.array(values), np.array(counts))
 
 
 def selections(component):
     """Yield every acyclic selection."""
-    ranges = [range(a, b) for a, b in zip(component.first[:-1], component.first[1:], strict=True)]
+    ranges = [
+        range(a, b)
+        for a, b in zip(component.first[:-1], component.first[1:], strict=True)
+    ]
     parents = [
         tuple(component.members[a:b].tolist())
-        for a, b in zip(component.member_first[:-1], component.member_first[1:], strict=True)
+        for a, b in zip(
+            component.member_first[:-1], component.member_first[1:], strict=True
+        )
     ]
     for chosen in product(*ranges):
         if is_acyclic(tuple(parents[c] for c in chosen)):
@@ -104,10 +126,14 @@ def test_it_agrees_with_dynamic_programming(seed, group):
         if seed % 4 == 1:  # some begin with the optimum
             progress.improve(0, chosen)
         rng = np.random.default_rng(seed)
-        multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
+        multipliers = (
+            random_multipliers(rng, component.n_variables) if seed % 5 else None
+        )
         options = SolverOptions(multipliers=multipliers, pattern_group=group)
         assert solved_by(solve_component, progress, 0, options) == "optimal"
-        assert progress.states[0].score == pytest.approx(component.total(chosen), abs=1e-9)
+        assert progress.states[0].score == pytest.approx(
+            component.total(chosen), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -148,7 +174,9 @@ def step_costs(component, rows, priced):
 
     def cost_of(state, c):
         cost = float(priced.reduced[c])
-        for cluster, count, value in zip(rows.clusters, rows.counts, rows.values, strict=True):
+        for cluster, count, value in zip(
+            rows.clusters, rows.counts, rows.values, strict=True
+        ):
             bits = sum(1 << v for v in np.flatnonzero(cluster).tolist())
             inside = bits >> int(component.child[c]) & 1
             if inside and (int(component.parents[c, 0]) & bits).bit_count() < count:
@@ -162,7 +190,9 @@ def step_costs(component, rows, priced):
 def test_no_state_is_pruned_or_narrowed_wrongly(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 6))
-    component = max(split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables)
+    component = max(
+        split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables
+    )
     n = component.n_variables
     rows = random_rows(rng, n)
     priced = price(component, rows)
@@ -172,7 +202,9 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
     graph = numbered.graph(priced.reduced, np.arange(component.n_candidates))
     scratch = scratch_for(graph)
     for sizes in ([n // 2, n - n // 2], [n]):
-        patterns = patterns_of(numbered, priced.reduced, everything, np.array(sizes), UNLIMITED)
+        patterns = patterns_of(
+            numbered, priced.reduced, everything, np.array(sizes), UNLIMITED
+        )
         for placed in range(1 << n):
             best = cheapest_completion(component, rows, placed, step)
             for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
@@ -210,13 +242,17 @@ def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
     )
     for placed in range(1 << n):
         best = cheapest_completion(component, rows, placed, step)
-        rest = np.uint64(sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1))
+        rest = np.uint64(
+            sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1)
+        )
         assert estimate(whole, rest) == pytest.approx(best, abs=1e-9)
         assert estimate(parts, rest) <= best + 1e-9
 
 
 def test_groups_keep_together_what_rows_tie():
-    pairs = np.array([[1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1], [0, 1, 0, 0, 1, 0]], np.bool_)
+    pairs = np.array(
+        [[1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1], [0, 1, 0, 0, 1, 0]], np.bool_
+    )
     rows = Multipliers(pairs, np.array([3.0, 2.0, 1.0]))
     group = partition(coupling(rows), np.array([2, 2, 2]), np.random.default_rng(0))
     assert group[0] == group[2]
@@ -233,7 +269,9 @@ def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
     closure = {v: {v} for v in members}
     for _ in range(8):
         for v in members:
-            closure[v] |= {u for w in closure[v] for u in range(8) if (rows[w] | 1 << w) >> u & 1}
+            closure[v] |= {
+                u for w in closure[v] for u in range(8) if (rows[w] | 1 << w) >> u & 1
+            }
     assert all(closure[v] == set(members) for v in members)
 
 
@@ -276,7 +314,11 @@ def test_free_memory_and_threads_are_the_limits(monkeypatch, threads):
     options = SolverOptions(explain=True, pattern_group=5, threads=threads)
     free = available_memory()
     assert free is None or free > 2**20
-    for free, status in ((None, "optimal"), (2 * 10**9, "optimal"), (20_000, "feasible")):
+    for free, status in (
+        (None, "optimal"),
+        (2 * 10**9, "optimal"),
+        (20_000, "feasible"),
+    ):
         monkeypatch.setattr(solver, "available_memory", lambda free=free: free)
         progress = Progress(problem, [component], SearchControl())
         assert solved_by(solve_component, progress, 0, options) == status
@@ -301,7 +343,9 @@ def test_an_absolute_gap_ends_it_early():
         progress = Progress(problem, [component], SearchControl())
         progress.improve(0, chosen)
         assert (
-            solved_by(solve_component, progress, 0, SolverOptions(absolute_gap=absolute_gap))
+            solved_by(
+                solve_component, progress, 0, SolverOptions(absolute_gap=absolute_gap)
+            )
             == "optimal"
         )
         assert best - 1e-9 <= progress.states[0].bound <= best + absolute_gap + 1e-9
@@ -311,7 +355,9 @@ def test_it_does_the_same_every_time():
     first, second = (solved(random_problem(7, 13)) for _ in range(2))
     assert first.parents == second.parents
     assert first.nodes == second.nodes
-    bounds = [[state.bound for state in progress.states] for progress in (first, second)]
+    bounds = [
+        [state.bound for state in progress.states] for progress in (first, second)
+    ]
     assert bounds[0] == bounds[1]
 
 
@@ -341,7 +387,9 @@ def worse_selection(component, chosen, least):
     best = chosen
     for v, c in enumerate(chosen):
         for other in range(component.first[v], component.first[v + 1]):
-            fewer = int(component.parents[other, 0]) & ~int(component.parents[c, 0]) == 0
+            fewer = (
+                int(component.parents[other, 0]) & ~int(component.parents[c, 0]) == 0
+            )
             if fewer and component.scores[c] - component.scores[other] >= least:
                 trial = chosen.copy()
                 trial[v] = other
@@ -357,7 +405,12 @@ def relaxed_problem(seed):
     problem = random_problem(seed, 12, most_parents=2, density=0.5)
     component = max(split(problem), key=lambda c: c.n_variables)
     best = dynamic.best_selection(component)
-    return problem, component, best, solve_root(component, component.total(best)).multipliers
+    return (
+        problem,
+        component,
+        best,
+        solve_root(component, component.total(best)).multipliers,
+    )
 
 
 @pytest.mark.parametrize("group", [6, 19])
@@ -369,12 +422,19 @@ def test_it_improves_a_selection_that_is_nearly_the_best(seed, group):
         progress = Progress(problem, [component], SearchControl())
         progress.improve(0, worse_selection(component, best, least))
         assert solved_by(solve_component, progress, 0, options) == "optimal"
-        assert progress.states[0].score == pytest.approx(component.total(best), abs=1e-9)
-        assert progress.states[0].bound == pytest.approx(component.total(best), abs=1e-7)
+        assert progress.states[0].score == pytest.approx(
+            component.total(best), abs=1e-9
+        )
+        assert progress.states[0].bound == pytest.approx(
+            component.total(best), abs=1e-7
+        )
 
 
 def test_public_instances(data_dir):
-    for name, optimum in (("wine.BIC.3", -1258.445909), ("asia_10000_bdeu-1-3", -22466.396546)):
+    for name, optimum in (
+        ("wine.BIC.3", -1258.445909),
+        ("asia_10000_bdeu-1-3", -22466.396546),
+    ):
         problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
         progress = solved(problem)
         assert progress.score == pytest.approx(optimum, abs=1e-6)

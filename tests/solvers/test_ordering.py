@@ -61,7 +61,9 @@ def along(component: Component, order: list[int]) -> list[int]:
     chosen = [-1] * component.n_variables
     for at, v in enumerate(order):
         for c in range(component.first[v], component.first[v + 1]):
-            parents = component.members[component.member_first[c] : component.member_first[c + 1]]
+            parents = component.members[
+                component.member_first[c] : component.member_first[c + 1]
+            ]
             if set(parents.tolist()) <= set(order[:at]):
                 chosen[v] = c
                 break
@@ -123,7 +125,9 @@ def test_perturbations_and_climbs_equal_full_recomputation(seed: int, n: int) ->
         before = total_of(lists.scores, state.selection)
         assert climb(lists, state, room, counts, 2**62)
         assert is_consistent(component, state)
-        assert total_of(lists.scores, state.selection) >= before - 1e-9 - 1e-14 * abs(before)
+        assert total_of(lists.scores, state.selection) >= before - 1e-9 - 1e-14 * abs(
+            before
+        )
         assert not room.waiting.any()
         perturb(lists, state, room.waiting, rng, counts)
         assert is_consistent(component, state)
@@ -150,10 +154,15 @@ def test_greedy_order_rounds_an_integral_solution() -> None:
     weights[state.selection[state.selection >= 0]] = 1.0
     order = place_by_weight(lists, weights)
     chosen = along(component, order.tolist())
-    assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.selection) - 1e-9
+    assert (
+        sum(lists.scores[c] for c in chosen)
+        >= total_of(lists.scores, state.selection) - 1e-9
+    )
 
 
-def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, list[str]]:
+def ordered(
+    problem: Problem, budget: int, **options: int
+) -> tuple[Progress, list[str]]:
     """Solve all components by local search alone."""
     progress = Progress(problem, split(problem), SearchControl())
     told = []
@@ -187,7 +196,9 @@ def test_reaches_the_optimum_of_dynamic_programming(n: int) -> None:
 
 def test_constraints_are_respected() -> None:
     problem = random_problem(np.random.default_rng(2), 10, kept=0.9, empty_sets=1.0)
-    problem = replace(problem, forbidden=frozenset({(0, 1), (2, 3)}), required=frozenset({(4, 5)}))
+    problem = replace(
+        problem, forbidden=frozenset({(0, 1), (2, 3)}), required=frozenset({(4, 5)})
+    )
     progress, _ = ordered(problem, 1_000_000)
     parents = progress.parents
     assert parents is not None
@@ -212,13 +223,17 @@ def control_of(
     return ComponentControl(progress, 0, SolverOptions(**budget, **options))
 
 
-def test_same_seed_same_answer_on_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_seed_same_answer_on_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(solver_module, "ROUND", 10**5)
     problem = random_problem(np.random.default_rng(4), 40, kept=0.3)
     component = max(split(problem), key=lambda c: c.n_variables)
     told = []
     for threads in (1, 2, 2):
-        search = rounds(component, None, control_of(component, 9, seed=3, threads=threads))
+        search = rounds(
+            component, None, control_of(component, 9, seed=3, threads=threads)
+        )
         told.append([best_of(component, found) for found in search])
     assert told[0] == told[1] == told[2]
 
@@ -241,7 +256,8 @@ def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> 
     control = control_of(component, 10**10, time_limit=0.0, threads=2)
     (found,) = rounds(component, None, control)  # which would take years
     assert all(
-        chosen is None or component.total(chosen) <= component.relaxation for chosen in found
+        chosen is None or component.total(chosen) <= component.relaxation
+        for chosen in found
     )
 
 
@@ -257,7 +273,9 @@ def test_pauses_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("pauses", [0, 1, 5, 200])
-def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_so_far_is_kept_at_a_pause(
+    pauses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(8, 12)
     search = OrderSearch(component, np.random.default_rng(2))
@@ -348,7 +366,9 @@ def test_thousands_of_variables() -> None:
         ("hailfinder-5000", -252358.1055),
     ],
 )
-def test_first_incumbents_are_optimal(name: str, optimum: float, data_dir: Path) -> None:
+def test_first_incumbents_are_optimal(
+    name: str, optimum: float, data_dir: Path
+) -> None:
     problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
     total = 0.0
     for component in split(problem):

@@ -19,7 +19,11 @@ from tests.solvers.test_solvers import random_problem
 def chain(**constraints: list[tuple[int, int]]) -> Problem:
     return Problem.from_candidates(
         ["a", "b", "c"],
-        [{(): -3.0, (1,): -1.0}, {(): -2.0, (0, 2): -1.0, (0,): -1.5}, {(): -4.0, (0,): -3.0}],
+        [
+            {(): -3.0, (1,): -1.0},
+            {(): -2.0, (0, 2): -1.0, (0,): -1.5},
+            {(): -4.0, (0,): -3.0},
+        ],
         **constraints,
     )
 
@@ -67,13 +71,20 @@ def test_select_keeps_candidates() -> None:
         ({"forbidden": frozenset({(0, 9)})}, "names no arc"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(change: dict[str, object], message: str) -> None:
+def test_arrays_that_do_not_fit_are_refused(
+    change: dict[str, object], message: str
+) -> None:
     good = chain()
-    arrays = {k: getattr(good, k) for k in ("names", "first", "scores", "member_first", "members")}
+    arrays = {
+        k: getattr(good, k)
+        for k in ("names", "first", "scores", "member_first", "members")
+    }
     with pytest.raises(OptionError, match=message):
         Problem(**(arrays | change))
     with pytest.raises(OptionError, match="'a' has a parent set twice"):
-        Problem.from_candidates("abc", [{(1, 2): 0.0, (2, 1): 0.0}, {(): 0.0}, {(): 0.0}])
+        Problem.from_candidates(
+            "abc", [{(1, 2): 0.0, (2, 1): 0.0}, {(): 0.0}, {(): 0.0}]
+        )
 
 
 def test_conflicting_constraints_are_named_and_no_others() -> None:
@@ -83,7 +94,9 @@ def test_conflicting_constraints_are_named_and_no_others() -> None:
     with pytest.raises(InfeasibleError, match=r"required arcs: .* cycle a -> b -> a"):
         chain(required=[(0, 1), (1, 0)], forbidden=[(0, 2)]).require_feasible()
     with pytest.raises(InfeasibleError, match="even without constraints"):
-        Problem.from_candidates(["a", "b"], [{(1,): 0.0}, {(0,): 0.0}]).require_feasible()
+        Problem.from_candidates(
+            ["a", "b"], [{(1,): 0.0}, {(0,): 0.0}]
+        ).require_feasible()
 
 
 def test_feasibility_agrees_with_brute_force() -> None:
@@ -110,7 +123,9 @@ def test_pieces_add_up() -> None:
     problem = Problem.from_candidates("abcde", tables)
     components = split(problem)
     assert [c.variables.tolist() for c in components] == [[0, 1], [2, 3], [4]]
-    assert components[1].n_candidates == 3, "an outer parent is granted, so {0} beats {} and {3}"
+    assert components[1].n_candidates == 3, (
+        "an outer parent is granted, so {0} beats {} and {3}"
+    )
     assert problem.parent_set(int(components[2].candidate[0])) == (0, 3)
 
 
@@ -129,15 +144,23 @@ def test_wide_bit_sets() -> None:
     (component,) = split(problem)
     assert component.parents.shape[1] == 3
     for c in range(component.n_candidates):
-        parents = component.members[component.member_first[c] : component.member_first[c + 1]]
-        assert tuple(parents.tolist()) == problem.parent_set(int(component.candidate[c]))
+        parents = component.members[
+            component.member_first[c] : component.member_first[c + 1]
+        ]
+        assert tuple(parents.tolist()) == problem.parent_set(
+            int(component.candidate[c])
+        )
 
 
 def all_clusters(n: int) -> np.ndarray:
-    return np.array([c for c in product([False, True], repeat=n) if sum(c) > 1], np.bool_)
+    return np.array(
+        [c for c in product([False, True], repeat=n) if sum(c) > 1], np.bool_
+    )
 
 
-def fractional(component: Component, rng: np.random.Generator) -> tuple[np.ndarray, Support]:
+def fractional(
+    component: Component, rng: np.random.Generator
+) -> tuple[np.ndarray, Support]:
     """Draw a fractional selection: for each variable some candidates, with values adding to one."""
     x = np.zeros(component.n_candidates)
     for a, b in zip(component.first[:-1], component.first[1:], strict=True):
@@ -149,7 +172,9 @@ def fractional(component: Component, rng: np.random.Generator) -> tuple[np.ndarr
 def test_violations_are_those_of_the_inequality() -> None:
     rng = np.random.default_rng(1)
     for _ in range(10):
-        component = max(split(random_problem(rng, 6, kept=0.8)), key=lambda c: c.n_variables)
+        component = max(
+            split(random_problem(rng, 6, kept=0.8)), key=lambda c: c.n_variables
+        )
         x, support = fractional(component, rng)
         clusters = all_clusters(component.n_variables)
         counted = Counted.of(clusters)
@@ -167,12 +192,15 @@ def test_circuits_of_a_selection_tell_whether_it_is_acyclic() -> None:
     sets = [s for k in range(3) for s in combinations(range(5), k)]
     for _ in range(100):
         parents = tuple(
-            tuple(p for p in sets[int(rng.integers(len(sets)))] if p != child) for child in range(5)
+            tuple(p for p in sets[int(rng.integers(len(sets)))] if p != child)
+            for child in range(5)
         )
         support = Support(
             np.arange(5),
             np.ones(5),
-            np.concatenate([[0], np.cumsum([len(p) for p in parents])]).astype(np.int64),
+            np.concatenate([[0], np.cumsum([len(p) for p in parents])]).astype(
+                np.int64
+            ),
             np.array([p for ps in parents for p in ps], np.int64),
         )
         assert (len(short_circuits(support, 5, 1)) == 0) == is_acyclic(parents)

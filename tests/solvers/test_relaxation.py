@@ -64,7 +64,9 @@ def plain_optimum(problem, clusters, counts, allowed=None):
 def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
     monkeypatch.setattr(relaxation, "PAUSE", 0.0)
     program = LinearProgram()
-    program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
+    program.add_rows(
+        np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64)
+    )
     pairs = list(combinations(range(9), 2))
     starts = np.arange(0, 2 * len(pairs) + 1, 2)
     program.add_columns(np.arange(1.0, len(pairs) + 1), starts, np.array(pairs).ravel())
@@ -86,7 +88,9 @@ def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
 def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, data):
     clusters, counts = every_cluster(problem.n_variables, (1, 2, 3))
     chosen = (
-        data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True)) if len(counts) else []
+        data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True))
+        if len(counts)
+        else []
     )
     relaxation = Relaxation(problem, clusters=Counted(clusters, counts).take(chosen))
     relaxed = relaxation.solve()
@@ -101,16 +105,23 @@ def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, 
     relaxation.keep(relaxed.multipliers.values > 1e-9)
     relaxation.add(Counted(clusters, counts).take(rest))
     tight = Relaxation(problem, clusters=relaxation.pool)
-    assert relaxation.solve().objective == pytest.approx(tight.solve().objective, abs=1e-6)
+    assert relaxation.solve().objective == pytest.approx(
+        tight.solve().objective, abs=1e-6
+    )
 
 
 @settings(max_examples=60)
 @given(problems(4), st.data())
 def test_barred_candidates_stay_out_until_they_are_allowed_again(problem, data):
     clusters, counts = every_cluster(problem.n_variables, (1, 2))
-    flags = st.lists(st.booleans(), min_size=problem.n_candidates, max_size=problem.n_candidates)
+    flags = st.lists(
+        st.booleans(), min_size=problem.n_candidates, max_size=problem.n_candidates
+    )
     relaxation = Relaxation(problem, clusters=Counted(clusters, counts))
-    for allowed in (*(np.array(data.draw(flags)) for _ in range(2)), np.ones(problem.n_candidates)):
+    for allowed in (
+        *(np.array(data.draw(flags)) for _ in range(2)),
+        np.ones(problem.n_candidates),
+    ):
         allowed = allowed.astype(np.bool_)
         if not np.logical_or.reduceat(allowed, problem.first[:-1]).all():
             continue
@@ -134,7 +145,9 @@ def test_any_counted_multipliers_bound_every_network(problem, seed):
         values = rng.exponential(1.0, len(counts)) * (rng.random(len(counts)) < 0.3)
         multipliers = Multipliers(clusters, values, counts)
         assert multipliers.bound(problem) >= best - 1e-9
-        assert multipliers.positive().bound(problem) == pytest.approx(multipliers.bound(problem))
+        assert multipliers.positive().bound(problem) == pytest.approx(
+            multipliers.bound(problem)
+        )
         assert (
             tighten_bound(multipliers, problem, best)[0].bound(problem)
             <= multipliers.bound(problem) + 1e-9
@@ -176,10 +189,13 @@ def test_published_roots_close_most_of_the_gap(data_dir):
 
 def test_bounds_are_reported_before_the_search_ends(data_dir):
     component = max(
-        split(read_jkl(data_dir / "bnsl" / "insurance-5000.jkl.gz")), key=lambda c: c.n_variables
+        split(read_jkl(data_dir / "bnsl" / "insurance-5000.jkl.gz")),
+        key=lambda c: c.n_variables,
     )
     told = []
-    stopped = solve_root(component, control=Looks(0), on_bound=lambda bound, _: told.append(bound))
+    stopped = solve_root(
+        component, control=Looks(0), on_bound=lambda bound, _: told.append(bound)
+    )
     assert told[-1] == stopped.bound
     assert len(told) >= 1
     assert told[-1] >= solve_root(component).bound

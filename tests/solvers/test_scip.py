@@ -9,7 +9,11 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers.branch_and_cut import Master, solve_component
 from exactlearn.solvers.clusters import Counted
-from exactlearn.solvers.component_solver import ComponentControl, Progress, SolverOptions
+from exactlearn.solvers.component_solver import (
+    ComponentControl,
+    Progress,
+    SolverOptions,
+)
 from exactlearn.solvers.components import split
 from exactlearn.solvers.multipliers import Multipliers
 from tests.solvers.one_component import solved
@@ -35,7 +39,9 @@ def poor_incumbent(rng: np.random.Generator, progress: Progress) -> None:
     """Offer the best selection along a random order."""
     component = progress.states[0].component
     position = rng.permutation(component.n_variables)
-    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+    owner = np.repeat(
+        np.arange(component.n_candidates), np.diff(component.member_first)
+    )
     late = position[component.members] > position[component.child[owner]]
     fits = np.bincount(owner[late], minlength=component.n_candidates) == 0
     chosen = [
@@ -78,7 +84,9 @@ def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
         multipliers = None
         if clusters is not None:
             multipliers = with_counts(clusters)
-        options = SolverOptions(absolute_gap=absolute_gap, seed=round_, multipliers=multipliers)
+        options = SolverOptions(
+            absolute_gap=absolute_gap, seed=round_, multipliers=multipliers
+        )
         status = solved(solve_component, progress, 0, options)
         assert status == "optimal"
         assert progress.states[0].closed
@@ -89,7 +97,9 @@ def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
         assert bound - score <= absolute_gap + 2e-6 + 1e-8 * abs(bound)
 
 
-def test_the_solution_is_read_as_scip_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_solution_is_read_as_scip_reports_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     progress = largest_piece(np.random.default_rng(3), 14, kept=0.5)
     read = Master.relaxed
     compared = []
@@ -113,7 +123,9 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
         [{(): -4.0, (1,): -1.0}, {(): -3.0, (2,): -1.0}, {(): -5.0, (0,): -1.0}],
     )
     progress = Progress(problem, split(problem), SearchControl())
-    master = master_of(progress, multipliers=with_counts(Counted.of(np.ones((1, 3), np.bool_))))
+    master = master_of(
+        progress, multipliers=with_counts(Counted.of(np.ones((1, 3), np.bool_)))
+    )
     assert master.optimise().proven
     assert progress.states[0].score == -5.0
     assert len(master.acyclicity.pool) == 1

@@ -54,15 +54,26 @@ def random_problem(
         others = [v for v in range(n) if v != child]
         sets = [s for k in range(most_parents + 1) for s in combinations(others, k)]
         keep = [
-            s for s in sets if rng.random() < (kept if s else empty_sets) or len(s) == len(sets)
+            s
+            for s in sets
+            if rng.random() < (kept if s else empty_sets) or len(s) == len(sets)
         ] or [sets[int(rng.integers(len(sets)))]]
-        score = (lambda: -float(rng.integers(3))) if ties else (lambda: -10 * float(rng.random()))
+        score = (
+            (lambda: -float(rng.integers(3)))
+            if ties
+            else (lambda: -10 * float(rng.random()))
+        )
         tables.append({s: score() for s in keep})
     arcs = [(p, c) for p in range(n) for c in range(n) if p != c]
-    picked = [arcs[int(rng.integers(len(arcs)))] for _ in range(constraints)] if arcs else []
+    picked = (
+        [arcs[int(rng.integers(len(arcs)))] for _ in range(constraints)] if arcs else []
+    )
     half = len(picked) // 2
     return Problem.from_candidates(
-        [f"X{i}" for i in range(n)], tables, required=picked[:half], forbidden=picked[half:]
+        [f"X{i}" for i in range(n)],
+        tables,
+        required=picked[:half],
+        forbidden=picked[half:],
     )
 
 
@@ -126,15 +137,21 @@ def test_renaming_variables_changes_nothing(seed: int, solver: str) -> None:
             for parents, score in problem.candidates(child)
         }
     renamed = Problem.from_candidates(problem.names, tables)
-    assert solve(renamed, solver=solver).score == pytest.approx(solve(problem, solver=solver).score)
+    assert solve(renamed, solver=solver).score == pytest.approx(
+        solve(problem, solver=solver).score
+    )
 
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), solver=st.sampled_from(PLAIN))
-def test_a_constraint_never_helps_and_a_candidate_never_hurts(seed: int, solver: str) -> None:
+def test_a_constraint_never_helps_and_a_candidate_never_hurts(
+    seed: int, solver: str
+) -> None:
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, 6, constraints=2)
-    free = solve(replace(problem, required=frozenset(), forbidden=frozenset()), solver=solver)
+    free = solve(
+        replace(problem, required=frozenset(), forbidden=frozenset()), solver=solver
+    )
     bound = solve(problem, solver=solver)
     fewer = problem.select(rng.random(problem.n_candidates) < 0.8)
     assert bound.score <= free.score + 1e-9
@@ -142,12 +159,15 @@ def test_a_constraint_never_helps_and_a_candidate_never_hurts(seed: int, solver:
 
 
 @pytest.mark.parametrize(
-    ("solver", "name"), [(s, n) for s in PLAIN for n in OPTIMA if s == "auto" or n != LARGEST]
+    ("solver", "name"),
+    [(s, n) for s in PLAIN for n in OPTIMA if s == "auto" or n != LARGEST],
 )
 def test_published_optima(solver: str, name: str, data_dir: Path) -> None:
     problem = read_jkl(data_dir / "bnsl" / name)
     if solver == "dynamic" and problem.n_variables > 20:
-        with pytest.raises(TooLargeError, match=r"2\^.*its limit is 22 variables.*scip"):
+        with pytest.raises(
+            TooLargeError, match=r"2\^.*its limit is 22 variables.*scip"
+        ):
             solve(problem, solver=solver)
         return
     result = solve(problem, solver=solver)
@@ -175,12 +195,16 @@ def test_time_limit_keeps_incumbent_and_bound() -> None:
 
 def test_no_time_at_all_still_gives_a_selection() -> None:
     for solver in PLAIN:
-        result = solve(random_problem(np.random.default_rng(1), 19), solver=solver, time_limit=0)
+        result = solve(
+            random_problem(np.random.default_rng(1), 19), solver=solver, time_limit=0
+        )
         assert result.status in ("feasible", "optimal")
         assert -inf < result.score <= result.bound < inf
 
 
-def test_a_time_limit_counts_taking_the_problem_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_limit_counts_taking_the_problem_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def split_slowly(problem: Problem) -> tuple[Component, ...]:
         sleep(0.2)
         return split(problem)
@@ -216,7 +240,11 @@ def test_an_error_of_the_listener_reaches_the_caller(solver: str) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        solve(random_problem(np.random.default_rng(3), 22), solver=solver, on_event=listener)
+        solve(
+            random_problem(np.random.default_rng(3), 22),
+            solver=solver,
+            on_event=listener,
+        )
 
 
 def test_same_seed_same_answer() -> None:
@@ -244,7 +272,11 @@ def test_ctrl_c_keeps_incumbent_and_bound() -> None:
     path = [str(Path.cwd()), *sys.path]
     code = textwrap.dedent(INTERRUPTED).format(path=path)
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
     )
     status, score, bound = done.stdout.split()
     assert status == "interrupted"

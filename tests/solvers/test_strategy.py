@@ -49,7 +49,9 @@ def test_what_the_relaxation_leaves_holds_the_optimum(
     problem = hard_problem(rng, 6 + seed % 5)
     found = solve(problem, solver="auto")
     assert found.status == "optimal"
-    assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
+    assert found.score == pytest.approx(
+        solve(problem, solver="dynamic").score, abs=1e-9
+    )
     assert found.bound == pytest.approx(found.score, abs=1e-5)
 
 
@@ -60,7 +62,9 @@ def test_branch_and_cut_takes_over_from_the_order_graph(
     relaxed(FEW_PLACED=0, FEW_CANDIDATES=0, MOST_STATES=0)
     problem = hard_problem(np.random.default_rng(100 + seed), 10)
     found = solve(problem, solver="auto")
-    assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
+    assert found.score == pytest.approx(
+        solve(problem, solver="dynamic").score, abs=1e-9
+    )
 
 
 def test_the_explanation_names_who_took_what(relaxed: Callable[..., None]) -> None:
@@ -74,7 +78,10 @@ def test_the_explanation_names_who_took_what(relaxed: Callable[..., None]) -> No
 @pytest.mark.parametrize("solver", ["auto", *COMPONENT_SOLVERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_tuning_constants_change_no_answer(
-    solver: str, seed: int, relaxed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    solver: str,
+    seed: int,
+    relaxed: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     relaxed(FEW_PLACED=0, FEW_CANDIDATES=10**6 * seed, SHRUNK=0.0)
     odd_constants: dict[ModuleType, dict[str, object]] = {
@@ -147,7 +154,9 @@ def test_the_choice_follows_from_the_figures(
 ) -> None:
     if max_parents == 1 and asked == "auto" and n > 9:
         name = "arborescence"
-    figures = SimpleNamespace(n_variables=n, n_candidates=candidates, max_parents=max_parents)
+    figures = SimpleNamespace(
+        n_variables=n, n_candidates=candidates, max_parents=max_parents
+    )
     choice = strategy.choose(figures, asked, left=left)  # type: ignore[arg-type]
     assert choice.name == name
     assert choice.reason

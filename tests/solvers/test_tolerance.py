@@ -41,7 +41,9 @@ def problem_of(seed: int, n: int, n_constraints: int) -> Problem:
 
 def shifted(problem: Problem, shifts: list[int]) -> Problem:
     """Return the problem with a number added to all scores of each variable."""
-    return replace(problem, scores=problem.scores + np.array(shifts, float)[problem.child])
+    return replace(
+        problem, scores=problem.scores + np.array(shifts, float)[problem.child]
+    )
 
 
 def adjacency_problem(shift: float) -> Problem:
@@ -145,7 +147,9 @@ def test_a_gap_is_a_difference_in_nats():
 
 def test_one_network_with_a_gap_claims_the_gap_only():
     rng = np.random.default_rng(1)
-    tables = [{(u,): -float(rng.random()) for u in range(20) if u != v} for v in range(20)]
+    tables = [
+        {(u,): -float(rng.random()) for u in range(20) if u != v} for v in range(20)
+    ]
     tables = [table | {(): -1.5} for table in tables]
     problem = Problem.from_candidates([f"x{v}" for v in range(20)], tables)
     best = solve(problem)
@@ -160,7 +164,9 @@ def test_one_network_with_a_gap_claims_the_gap_only():
 
 @pytest.mark.parametrize("size", [1e308, -1e308])
 def test_scores_that_overflow_are_refused(size):
-    with pytest.raises(OptionError, match="variable 'a' has scores of the size 1e\\+308"):
+    with pytest.raises(
+        OptionError, match="variable 'a' has scores of the size 1e\\+308"
+    ):
         Problem.from_candidates("ab", [{(): size, (1,): size / 2}, {(): size}])
 
 
@@ -173,7 +179,9 @@ def test_certificates_agree_with_results(shift):
     assert result.is_certified
     assert Fraction(certificate.score) == Fraction(result.score)
     assert Fraction(certificate.gap) <= Fraction(1, 10**6)
-    assert not replace(result, certificate=replace(certificate, gap="0.01")).is_certified
+    assert not replace(
+        result, certificate=replace(certificate, gap="0.01")
+    ).is_certified
     assert replace(
         result, certificate=replace(certificate, gap="0.01"), gap_limit=0.02
     ).is_certified

@@ -58,17 +58,25 @@ def test_counts_of_an_earlier_result_are_taken_again():
 
 def test_counts_that_cannot_be_compared_are_refused():
     earlier = el.learn(TABLE, max_parents=1)
-    with pytest.raises(OptionError, match=r"counts: expected a result .* the same table"):
+    with pytest.raises(
+        OptionError, match=r"counts: expected a result .* the same table"
+    ):
         el.learn(TABLE.part(slice(50)), counts=earlier)
-    with pytest.raises(OptionError, match="counts: for missing='expected', found 'f-mar'"):
+    with pytest.raises(
+        OptionError, match="counts: for missing='expected', found 'f-mar'"
+    ):
         el.learn(TABLE, counts=earlier, missing="f-mar")
     deleted = el.learn(TABLE, max_parents=1, missing="f-mar")
-    with pytest.raises(OptionError, match=r"counts: expected a result .* found one with 'f-mar'"):
+    with pytest.raises(
+        OptionError, match=r"counts: expected a result .* found one with 'f-mar'"
+    ):
         el.learn(TABLE, counts=deleted)
 
 
 def test_the_status_says_what_it_is_for():
-    assert "status='optimal for expected counts'" in repr(el.learn(TABLE, max_parents=1))
+    assert "status='optimal for expected counts'" in repr(
+        el.learn(TABLE, max_parents=1)
+    )
     deleted = el.learn(TABLE, max_parents=1, missing="f-mar")
     assert "status='optimal for counts by f-mar'" in repr(deleted)
     assert deleted.status == "optimal"
@@ -78,12 +86,16 @@ def test_the_status_says_what_it_is_for():
     assert "for expected" not in invoke("solve", "asia-mnar-complete").stdout
 
 
-@pytest.mark.parametrize("limits", [{"forbidden": [(0, 1), (1, 0)]}, {"required": [(3, 0)]}])
+@pytest.mark.parametrize(
+    "limits", [{"forbidden": [(0, 1), (1, 0)]}, {"required": [(3, 0)]}]
+)
 def test_without_time_the_families_satisfy_the_constraints(limits):
     table = holed(0)
     learned = learned_counts(table)
     problem = learned.problem(table, el.BDeu(), **limits)
     network = el.solve(problem).parents
-    arcs = {(parent, child) for child, family in enumerate(network) for parent in family}
+    arcs = {
+        (parent, child) for child, family in enumerate(network) for parent in family
+    }
     assert arcs.issuperset(limits.get("required", ()))
     assert arcs.isdisjoint(limits.get("forbidden", ()))

@@ -23,7 +23,11 @@ from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
 from exactlearn.scoring.set_sums import SetValues
 from exactlearn.structure import equivalence_search as search_module
-from exactlearn.structure.equivalence_search import ClassClimb, Rules, equivalence_search
+from exactlearn.structure.equivalence_search import (
+    ClassClimb,
+    Rules,
+    equivalence_search,
+)
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
 from tests.own_scores import K2
@@ -34,7 +38,9 @@ SCORES = [el.BDeu(2.0), el.BIC(), el.AIC(), el.PenalisedLikelihood(0.3)]
 
 
 def network_score(data, parents, score):
-    return sum(score_family(data, v, tuple(family), score) for v, family in enumerate(parents))
+    return sum(
+        score_family(data, v, tuple(family), score) for v, family in enumerate(parents)
+    )
 
 
 def neighbours(parents):
@@ -59,14 +65,22 @@ def any_gain(monkeypatch):
 
 def boundary(climb):
     """Return a move to each class of the boundary."""
-    assert climb.find_moves(Rules(True, True, 1.0, len(climb.parents)), control.UNLIMITED)
+    assert climb.find_moves(
+        Rules(True, True, 1.0, len(climb.parents)), control.UNLIMITED
+    )
     return list(climb.classes())
 
 
 @pytest.mark.usefixtures("any_gain")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=datasets(variables=(1, 5), rows=(3, 30)), seed=st.integers(0, 99), which=st.data())
-def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(data, seed, which):
+@given(
+    data=datasets(variables=(1, 5), rows=(3, 30)),
+    seed=st.integers(0, 99),
+    which=st.data(),
+)
+def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(
+    data, seed, which
+):
     score, rng = which.draw(st.sampled_from(SCORES)), np.random.default_rng(seed)
     climb = ClassClimb(SetValues(data, score), data.n_rows)
     for _ in range(6):
@@ -98,7 +112,9 @@ def test_moves_are_those_of_the_inclusion_boundary_on_larger_graphs():
     for _ in range(30):
         moves = boundary(climb)
         inserts = [move for move in moves if move.operator.inserts]
-        assert {move.operator for move in moves} == {*operators(ClassLinks(climb.graph))}
+        assert {move.operator for move in moves} == {
+            *operators(ClassLinks(climb.graph))
+        }
         chosen = inserts if len(inserts) and rng.random() < 0.6 else moves
         climb.apply(chosen[rng.integers(len(chosen))])
 
@@ -140,7 +156,9 @@ def test_ges_ends_where_the_plain_one_does(seed, score):
 @pytest.mark.parametrize("seed", range(8))
 def test_two_phases_on_more_variables_end_where_the_readable_operators_do(seed):
     data, score = dependent_data(seed, n=7), el.AIC()
-    known = functools.cache(lambda child, family: score_family(data, child, family, score))
+    known = functools.cache(
+        lambda child, family: score_family(data, child, family, score)
+    )
     parents = ((),) * 7
     for sign in (1, -1):
         while True:
@@ -161,14 +179,19 @@ def test_two_phases_on_more_variables_end_where_the_readable_operators_do(seed):
 def test_kes_ends_in_local_optima_that_no_exact_optimum_falls_below(greediness):
     data = dependent_data(3, n=5)
     score = el.BIC()
-    found = equivalence_search(data, score, method="kes", greediness=greediness, restarts=30)
+    found = equivalence_search(
+        data, score, method="kes", greediness=greediness, restarts=30
+    )
     best = el.solve(el.candidate_parent_sets(data, score, max_parents=None))
     assert sum(starts for _, _, starts in found.classes) == len(found.scores) == 30
     assert max(found.scores) == found.score <= best.score + 1e-9
     for graph, optimum, _ in found.classes:
         parents = consistent_extension(graph)
         assert optimum == pytest.approx(network_score(data, parents, score))
-        assert best_of_boundary(data, score, lambda change: True, parents)[0] <= optimum + 1e-6
+        assert (
+            best_of_boundary(data, score, lambda change: True, parents)[0]
+            <= optimum + 1e-6
+        )
 
 
 def test_results_depend_on_the_seed_only():
@@ -208,7 +231,9 @@ def test_more_variables_than_a_word_has_bits_and_families_larger_than_the_first_
 
 def test_a_score_that_tells_members_of_a_class_apart_is_refused():
     data = dependent_data(1, n=3)
-    with pytest.raises(el.ExactlearnError, match="tells Markov equivalent networks apart"):
+    with pytest.raises(
+        el.ExactlearnError, match="tells Markov equivalent networks apart"
+    ):
         equivalence_search(data, K2())
     domain = Domain.of(data.cardinalities, data.row_weights)
     assert all(is_equivalent(score, domain) for score in SCORES)
@@ -216,17 +241,26 @@ def test_a_score_that_tells_members_of_a_class_apart_is_refused():
 
 def test_bad_input_is_refused():
     data = dependent_data(1, n=3)
-    gone = el.Dataset(np.where(data.codes == 0, -1, data.codes), data.names, data.states)
+    gone = el.Dataset(
+        np.where(data.codes == 0, -1, data.codes), data.names, data.states
+    )
     with pytest.raises(el.ExactlearnError, match=r"cell is missing.*augment"):
         equivalence_search(gone, el.BIC())
-    for wrong in ({"method": "pc"}, {"phases": 3}, {"greediness": 2.0}, {"restarts": 0}):
+    for wrong in (
+        {"method": "pc"},
+        {"phases": 3},
+        {"greediness": 2.0},
+        {"restarts": 0},
+    ):
         with pytest.raises(el.ExactlearnError, match="expected"):
             equivalence_search(data, el.BIC(), **wrong)
 
 
 def test_the_time_limit_keeps_the_best_so_far():
     data = dependent_data(2, n=5)
-    found = equivalence_search(data, el.BIC(), method="kes", restarts=10**6, time_limit=0.5)
+    found = equivalence_search(
+        data, el.BIC(), method="kes", restarts=10**6, time_limit=0.5
+    )
     assert found.status == "feasible"
     assert found.parents is not None
     assert "starts were done" in found.message
@@ -237,7 +271,9 @@ def test_the_time_limit_keeps_the_best_so_far():
 
 def test_an_interrupt_keeps_the_best_so_far():
     data = dependent_data(2, n=5)
-    found = equivalence_search(data, el.BIC(), method="kes", restarts=10**6, on_event=press_ctrl_c)
+    found = equivalence_search(
+        data, el.BIC(), method="kes", restarts=10**6, on_event=press_ctrl_c
+    )
     assert found.status == "interrupted"
     assert found.parents is not None
 
@@ -249,7 +285,9 @@ def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
     assert [event.score for event in events] == sorted(event.score for event in events)
     assert len({event.score for event in events}) == found.steps[0] + 1
     for event in events:
-        assert event.score == pytest.approx(network_score(data, event.parents, el.BIC()))
+        assert event.score == pytest.approx(
+            network_score(data, event.parents, el.BIC())
+        )
 
 
 def test_a_result_that_disagrees_with_the_table_does_not_pass_its_check():

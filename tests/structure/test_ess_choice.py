@@ -28,9 +28,15 @@ def complete_table(seed: int) -> Dataset:
 
 def best_dags(table: Dataset, ess: float, max_parents: int) -> list:
     """Return all DAGs of the highest score; equivalent ones may be many."""
-    dags = [dag for dag in all_dags(table.n_variables) if max(map(len, dag)) <= max_parents]
-    scores = [sum(score_family(table, *f, BDeu(ess)) for f in enumerate(dag)) for dag in dags]
-    return [d for d, score in zip(dags, scores, strict=True) if score >= max(scores) - 1e-9]
+    dags = [
+        dag for dag in all_dags(table.n_variables) if max(map(len, dag)) <= max_parents
+    ]
+    scores = [
+        sum(score_family(table, *f, BDeu(ess)) for f in enumerate(dag)) for dag in dags
+    ]
+    return [
+        d for d, score in zip(dags, scores, strict=True) if score >= max(scores) - 1e-9
+    ]
 
 
 def log_likelihood(network, codes, weights) -> float:
@@ -41,7 +47,12 @@ def log_likelihood(network, codes, weights) -> float:
 
 
 def held_out_range(
-    table: Dataset, completed: Dataset, ess: float, max_parents: int, folds: int, seed: int
+    table: Dataset,
+    completed: Dataset,
+    ess: float,
+    max_parents: int,
+    folds: int,
+    seed: int,
 ):
     """Return the least and the largest log-likelihood per row of all rows, each held out once."""
     division = divided(table.row_weights, folds, seed)
@@ -49,9 +60,13 @@ def held_out_range(
     for fold in range(division.n):
         out = division.fold == fold
         rows, weights = division.rows, division.weights
-        rest = replace(completed, codes=completed.codes[rows[~out]], weights=weights[~out])
+        rest = replace(
+            completed, codes=completed.codes[rows[~out]], weights=weights[~out]
+        )
         found = [
-            log_likelihood(fit_complete(rest, dag), table.codes[rows[out]], weights[out])
+            log_likelihood(
+                fit_complete(rest, dag), table.codes[rows[out]], weights[out]
+            )
             for dag in best_dags(rest, ess, max_parents)
         ]
         low, high = low + min(found), high + max(found)
@@ -61,7 +76,9 @@ def held_out_range(
 
 @pytest.mark.parametrize("max_parents", [1, 2])
 @pytest.mark.parametrize("seed", range(9))
-def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(seed, max_parents):
+def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(
+    seed, max_parents
+):
     table = complete_table(seed)
     if np.count_nonzero(table.row_weights) < 2:
         return
@@ -74,7 +91,9 @@ def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(seed, ma
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(seed, monkeypatch):
+def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(
+    seed, monkeypatch
+):
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 4, 30) if seed % 2 else np.ones(30)
     table = make(rng.integers(0, 2, (30, 3)), [2] * 3, weights)
@@ -121,7 +140,9 @@ def test_rows_that_follow_no_arcs_get_a_smaller_ess_than_rows_that_follow_weak_o
 
 @pytest.mark.parametrize("method", ["expected", "f-mcar"])
 @pytest.mark.parametrize("seed", range(3))
-def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_search(seed, method):
+def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_search(
+    seed, method
+):
     table = random_table(np.random.default_rng(seed), 3, 30, 12)
     choice = choose_ess(table, seed=seed, counts=method, **FEW)
     division = divided(table.row_weights, 3, seed)
@@ -134,13 +155,19 @@ def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_sea
             fitted = {dag: el.fit_em(rest, dag).model for dag in all_dags(3)}
         else:
             counts, how = DeletionCounts(method), {"method": method, "smoothing": 0.25}
-            fitted = {dag: el.fit_deletion(rest, dag, **how).model for dag in all_dags(3)}
+            fitted = {
+                dag: el.fit_deletion(rest, dag, **how).model for dag in all_dags(3)
+            }
         for value in VALUES:
-            problem = el.candidate_parent_sets(rest, BDeu(value), prune=False, counts=counts)
+            problem = el.candidate_parent_sets(
+                rest, BDeu(value), prune=False, counts=counts
+            )
             families = [dict(problem.candidates(v)) for v in range(3)]
             scores = {dag: sum(map(dict.get, families, dag)) for dag in fitted}
             best = [dag for dag in fitted if scores[dag] >= max(scores.values()) - 1e-9]
-            found = [log_likelihood(fitted[d], out.codes, out.row_weights) for d in best]
+            found = [
+                log_likelihood(fitted[d], out.codes, out.row_weights) for d in best
+            ]
             low[value], high[value] = low[value] + min(found), high[value] + max(found)
     for value, found in choice.log_likelihood.items():
         assert low[value] / 30 - 1e-6 <= found <= high[value] / 30 + 1e-6
@@ -159,7 +186,9 @@ def test_networks_too_large_to_judge_are_left_out(monkeypatch):
     monkeypatch.setattr(el.BayesianNetwork, "log_likelihood_rows", refuse)
     all_of_them = False
     choice = choose_ess(table, **FEW)
-    assert [v for v, found in choice.log_likelihood.items() if found == -np.inf] == [1.0]
+    assert [v for v, found in choice.log_likelihood.items() if found == -np.inf] == [
+        1.0
+    ]
     assert choice.ess != 1.0
     assert choice.to_dict()["held_out_log_likelihood_per_row"]["1"] is None
     all_of_them = True
@@ -213,7 +242,9 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
     assert (found.folds, {*found.log_likelihood}) == (1, {*in_time})
     if done == len(VALUES):
         fold = divided(complete_table(0).row_weights, 3, 0)
-        rest, out = (fold.part(complete_table(0), own) for own in (fold.fold > 0, fold.fold == 0))
+        rest, out = (
+            fold.part(complete_table(0), own) for own in (fold.fold > 0, fold.fold == 0)
+        )
         for value, own in found.log_likelihood.items():
             each = [
                 fit_complete(rest, dag).log_likelihood(out) / out.row_weights.sum()

@@ -35,7 +35,9 @@ def test_the_best_network_is_the_best_of_all_dags_for_all_completions(seed, scor
 @pytest.mark.parametrize("seed", range(3))
 def test_the_network_is_that_of_structural_em(seed):
     table = holed_table(seed)
-    expected = structural_em(table, BDeu(ESS), max_parents=MOST_PARENTS, smoothing=SMOOTHING)
+    expected = structural_em(
+        table, BDeu(ESS), max_parents=MOST_PARENTS, smoothing=SMOOTHING
+    )
     learned = learned_counts(table)
     assert learned.status == expected.status == "converged"
     assert learned.network.parents == expected.parents
@@ -61,7 +63,9 @@ def chain(strength: float) -> BayesianNetwork:
         np.array([[strength, 1 - strength], [1 - strength, strength]]),
     )
     parents = ((), *((v,) for v in range(5)))
-    return BayesianNetwork(tuple("abcdef"), (("0", "1"),) * 6, parents, (first, *[link] * 5))
+    return BayesianNetwork(
+        tuple("abcdef"), (("0", "1"),) * 6, parents, (first, *[link] * 5)
+    )
 
 
 def test_the_arcs_that_structural_em_with_a_sparse_score_loses_are_kept():
@@ -71,7 +75,9 @@ def test_the_arcs_that_structural_em_with_a_sparse_score_loses_are_kept():
         rng = np.random.default_rng(seed)
         table = hide(network.sample(150, rng), "mcar:0.25", rng)
         sparse = structural_em(table, BDeu(1.0)).parents
-        problem = candidate_parent_sets(table, BDeu(1.0), counts=learned_counts(table).counts)
+        problem = candidate_parent_sets(
+            table, BDeu(1.0), counts=learned_counts(table).counts
+        )
         losses.append(sum(map(len, solve(problem).parents)) - sum(map(len, sparse)))
     assert min(losses) >= 0
     assert max(losses) > 0
@@ -105,16 +111,23 @@ def test_without_a_path_expected_counts_dilute_the_dependence(seed):
     q = 2 / 3
     marginals = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / 45**2
     assert counts / 135 == pytest.approx((1 - q) * observed / 45 + q * marginals)
-    diluted, full = (rel_entr(p, marginals).sum() for p in (counts / 135, observed / 45))
+    diluted, full = (
+        rel_entr(p, marginals).sum() for p in (counts / 135, observed / 45)
+    )
     assert diluted <= (1 - q) * full + 1e-12
 
 
 @pytest.mark.parametrize("score", [BIC(), BDeu(1.0)])
-def test_without_time_the_families_of_the_network_have_the_scores_of_their_expected_counts(score):
+def test_without_time_the_families_of_the_network_have_the_scores_of_their_expected_counts(
+    score,
+):
     table = holed_table(2)
     learned = learned_counts(table)
     problem = learned.problem(table, score)
     expected = expected_counts(learned.network, table, 3)
     for child, own in enumerate(learned.network.parents):
         (found,) = problem.candidates(child)
-        assert found == (tuple(sorted(own)), pytest.approx(expected.score(child, own, score)))
+        assert found == (
+            tuple(sorted(own)),
+            pytest.approx(expected.score(child, own, score)),
+        )

@@ -41,7 +41,10 @@ def frame(data):
 
 
 def dags(n, most):
-    sets = [[s for s in range(2**n) if not s >> v & 1 and s.bit_count() <= most] for v in range(n)]
+    sets = [
+        [s for s in range(2**n) if not s >> v & 1 and s.bit_count() <= most]
+        for v in range(n)
+    ]
     for chosen in product(*sets):
         parents = tuple(tuple(p for p in range(n) if s >> p & 1) for s in chosen)
         if is_acyclic(parents):
@@ -73,7 +76,9 @@ def test_a_network_and_a_completion_are_the_best_of_all(seed):
     found = el.learn(data, ess=1, missing="augment", max_parents=2)
     best = max(
         total_score(data.complete(values), parents, el.BDeu())
-        for values in product(*(range(data.cardinalities[v]) for _, v in data.missing_cells))
+        for values in product(
+            *(range(data.cardinalities[v]) for _, v in data.missing_cells)
+        )
         for parents in dags(3, 2)
     )
     assert found.status == "optimal"
@@ -153,12 +158,16 @@ def test_arcs_are_given_by_name_or_index():
     assert by_name.parents == by_index.parents
     assert (child, parent) in by_name.arcs
     assert ("xray", "cough") not in by_name.arcs
-    with pytest.raises(el.ExactlearnError, match="required: no variable 'lugn'; did you mean"):
+    with pytest.raises(
+        el.ExactlearnError, match="required: no variable 'lugn'; did you mean"
+    ):
         el.learn(data, required=[("smoke", "lugn")])
     with pytest.raises(el.ExactlearnError, match=r"pass \[\('smoke', 'lung'\)\]"):
         el.learn(data, required="smoke->lung")
     blacklist = pd.DataFrame([("xray", "cough")], columns=["from", "to"])
-    assert el.learn(data, required=[pair], forbidden=blacklist).parents == by_index.parents
+    assert (
+        el.learn(data, required=[pair], forbidden=blacklist).parents == by_index.parents
+    )
 
 
 def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
@@ -171,9 +180,13 @@ def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
     tier = {name: k for k, group in enumerate(tiers) for name in group}
     assert all(tier[a] == tier[b] for a, b in found.reversible)
     for wrong in ({NAMES[0]: 1}, 3, "smoke"):
-        with pytest.raises(el.ExactlearnError, match="argument 'tiers': expected groups"):
+        with pytest.raises(
+            el.ExactlearnError, match="argument 'tiers': expected groups"
+        ):
             el.learn(data, tiers=wrong)
-    with pytest.raises(el.ExactlearnError, match="tiers: no variable 'lugn'; did you mean"):
+    with pytest.raises(
+        el.ExactlearnError, match="tiers: no variable 'lugn'; did you mean"
+    ):
         el.learn(data, tiers=[["smoke"], ["lugn"]])
 
 
@@ -210,7 +223,9 @@ class TestColumnsLeftOut:
         assert found.arcs == el.learn(table(8)).arcs
 
     def test_a_coded_table_is_not_tidied(self):
-        with pytest.raises(el.errors.OptionError, match=r"tidy, .* are for a frame or an array"):
+        with pytest.raises(
+            el.errors.OptionError, match=r"tidy, .* are for a frame or an array"
+        ):
             el.learn(table(9), tidy=True)
 
     def test_arcs_of_them_are_refused_and_a_table_of_them_too(self):
@@ -245,7 +260,9 @@ def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, miss
     monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = el.learn(table(10, share=share), ess="auto", time_limit=0, missing=missing)
+        found = el.learn(
+            table(10, share=share), ess="auto", time_limit=0, missing=missing
+        )
     assert [one.category for one in caught] == [el.errors.TimeLimitWarning]
     assert all(one.filename == __file__ for one in caught)
     assert found.status == "feasible"
@@ -273,7 +290,8 @@ def test_the_result_is_a_record_a_frame_and_pickles():
     found = el.learn(table(12))
     record = found.to_dict()
     assert record["parents"] == {
-        name: [NAMES[p] for p in own] for name, own in zip(NAMES, found.parents, strict=True)
+        name: [NAMES[p] for p in own]
+        for name, own in zip(NAMES, found.parents, strict=True)
     }
     assert {*found.to_frame().itertuples(index=False, name=None)} == {*found.arcs}
     again = pickle.loads(pickle.dumps(found))
@@ -288,10 +306,16 @@ class TestLog:
         with caplog.at_level("INFO", logger="exactlearn"):
             found = el.learn(table(13, share=0.05), ess="auto")
         stages = [record.getMessage() for record in caplog.records]
-        begun = ("choosing the equ", "scoring the par", "choosing among", "optimal: score", "estim")
-        assert [text.startswith(start) for text, start in zip(stages, begun, strict=False)] == (
-            [True] * len(begun)
+        begun = (
+            "choosing the equ",
+            "scoring the par",
+            "choosing among",
+            "optimal: score",
+            "estim",
         )
+        assert [
+            text.startswith(start) for text, start in zip(stages, begun, strict=False)
+        ] == ([True] * len(begun))
         assert f"{found.score:.10g}" in stages[3]
         assert stages[5].endswith("optimal")
         caplog.clear()
@@ -308,7 +332,9 @@ class TestLog:
 
 @pytest.mark.parametrize("maker", ["frame", "array"])
 def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> None:
-    numbers = np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
+    numbers = (
+        np.random.default_rng(1).permutation(200.0 + np.arange(100)).repeat(2)[:, None]
+    )
     data = pd.DataFrame(numbers, columns=["a"]) if maker == "frame" else numbers
     advice = r"cut numbers into bins \(Dataset\.from_frame\(frame, discretise="
     with pytest.raises(DataError, match=advice):
@@ -325,7 +351,9 @@ def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> N
 def test_numeric_columns_are_cut_and_columns_left_out_as_in_from_frame() -> None:
     rng = np.random.default_rng(1)
     age = rng.normal(size=60)
-    frame = pd.DataFrame({"age": age, "old": age > 0, "name": [f"n{k}" for k in range(60)]})
+    frame = pd.DataFrame(
+        {"age": age, "old": age > 0, "name": [f"n{k}" for k in range(60)]}
+    )
     found = el.learn(frame, discretise={"age": "frequency:2"}, drop="name")
     assert found.names == ("age", "old")
     assert len(found.dataset.states[0]) == 2

@@ -41,7 +41,9 @@ def best_dag_score(table: Dataset, score) -> float:
         for family in enumerate(dag):
             if family not in scores:
                 scores[family] = score_family(table, *family, score)
-    return max(sum(scores[f] for f in enumerate(dag)) for dag in all_dags(table.n_variables))
+    return max(
+        sum(scores[f] for f in enumerate(dag)) for dag in all_dags(table.n_variables)
+    )
 
 
 def completions(network, table: Dataset) -> Dataset:
@@ -61,11 +63,15 @@ def test_expected_ends_where_no_dag_scores_more(seed, score):
     found = structural_em(table, score, smoothing=0.0)
     assert found.status == "converged"
     expanded = completions(found.network, table)
-    assert total_score(expanded, found.parents, score) == pytest.approx(found.expected_score)
+    assert total_score(expanded, found.parents, score) == pytest.approx(
+        found.expected_score
+    )
     best = best_dag_score(expanded, score)
     assert best == pytest.approx(found.expected_score, rel=1e-6)
     # The observed score is the penalised likelihood of the observed cells.
-    fitted = fit_em(table, found.parents, smoothing=0.0, iterations=0, start=found.network)
+    fitted = fit_em(
+        table, found.parents, smoothing=0.0, iterations=0, start=found.network
+    )
     b = score.penalty(2, 1.0, table.n_rows)
     size = found.network.representational_size
     assert found.observed_score == pytest.approx(fitted.log_likelihood - b * size)
@@ -73,7 +79,9 @@ def test_expected_ends_where_no_dag_scores_more(seed, score):
 
 @pytest.mark.parametrize("score", [BIC(), AIC()])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_hard_em_ends_where_no_dag_scores_more_and_no_completion_is_likelier(seed, score):
+def test_hard_em_ends_where_no_dag_scores_more_and_no_completion_is_likelier(
+    seed, score
+):
     table = holed_table(seed)
     result = structural_em(table, score, hard=True, smoothing=0.0)
     assert result.status == "converged"
@@ -84,7 +92,9 @@ def test_hard_em_ends_where_no_dag_scores_more_and_no_completion_is_likelier(see
     distribution = joint(result.network)
     for row, completion in zip(table.codes, completed.codes, strict=True):
         agreeing = tuple(slice(None) if code < 0 else code for code in row)
-        assert distribution[tuple(completion)] == pytest.approx(distribution[agreeing].max())
+        assert distribution[tuple(completion)] == pytest.approx(
+            distribution[agreeing].max()
+        )
 
 
 @pytest.mark.parametrize("score", [BIC(), AIC()])

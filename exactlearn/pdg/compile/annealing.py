@@ -92,7 +92,9 @@ class Tree:
         Where to start.
     """
 
-    def __init__(self, adjacency: Sequence[frozenset[int]], forest: VariableForest) -> None:
+    def __init__(
+        self, adjacency: Sequence[frozenset[int]], forest: VariableForest
+    ) -> None:
         self._near = [mask_of(sorted(a)) for a in adjacency]
         self.parents, self.inside = list(forest.parents), list(forest.inside)
         self.children = [set(children) for children in forest.children]
@@ -103,12 +105,16 @@ class Tree:
         if p < 0:
             return None
         with_parent = {e for e in self.children[v] if self.inside[e] & self._near[p]}
-        return Move(v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent)
+        return Move(
+            v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent
+        )
 
     def sinking(self, v: int, sibling: int) -> Move:
         """Return the move of a variable under one of its siblings."""
         p = self.parents[v]
-        return Move(p, sibling, self.children[sibling] | {v}, self.children[p] - {v, sibling})
+        return Move(
+            p, sibling, self.children[sibling] | {v}, self.children[p] - {v, sibling}
+        )
 
     def rising(self, v: int) -> Move | None:
         """Return the move of a variable up beside its parent, if it does not depend on it."""
@@ -172,11 +178,17 @@ class SetTables:
 
     def cost(self, variable: int, children: int, inside: int) -> int:
         """Return a variable's share of the effective size above a set, THESIS (3.52)."""
-        return self.residuals.cardinalities[variable] * self.nodes[inside] * max(1, children)
+        return (
+            self.residuals.cardinalities[variable]
+            * self.nodes[inside]
+            * max(1, children)
+        )
 
     def cost_in(self, tree: Tree, variables: Iterable[int]) -> int:
         """Return the effective size of variables of a forest."""
-        return sum(self.cost(v, len(tree.children[v]), tree.inside[v]) for v in variables)
+        return sum(
+            self.cost(v, len(tree.children[v]), tree.inside[v]) for v in variables
+        )
 
     def meet(self, tree: Tree, variables: Iterable[int]) -> None:
         """Take over the arrangements of variables of a forest."""
@@ -185,7 +197,10 @@ class SetTables:
             self._arrangements.setdefault(tree.inside[v], {})[v, below] = None
 
     def meet_all(
-        self, network: BayesianNetwork, part: Sequence[int], adjacency: Sequence[frozenset[int]]
+        self,
+        network: BayesianNetwork,
+        part: Sequence[int],
+        adjacency: Sequence[frozenset[int]],
     ) -> None:
         """Take over all arrangements of all sets of a small part's variables.
 
@@ -202,11 +217,17 @@ class SetTables:
         for v in part:
             factors += tables[v], [axes[u] for u in (*network.parents[v], v)]
         joint = np.einsum(*factors, list(axes.values()))
-        for inside in chain.from_iterable(combinations(part, k + 1) for k in range(len(part))):
-            rows = joint.transpose([axes[v] for v in sorted(part, key=inside.__contains__)])
+        for inside in chain.from_iterable(
+            combinations(part, k + 1) for k in range(len(part))
+        ):
+            rows = joint.transpose(
+                [axes[v] for v in sorted(part, key=inside.__contains__)]
+            )
             rows = rows.reshape(prod(rows.shape[: -len(inside)]), -1)
             rows = rows[rows.any(axis=1)]
-            different = index_rows(equal_values(rows / rows.max(axis=1, keepdims=True)))[1]
+            different = index_rows(
+                equal_values(rows / rows.max(axis=1, keepdims=True))
+            )[1]
             self.nodes[mask_of(inside)] = len(different)
             self._arrangements[mask_of(inside)] = {
                 (top, below): None
@@ -219,7 +240,12 @@ class SetTables:
         best: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
             best[inside] = min(  # of equal ones the one that was met first
-                (self.cost(top, len(below), inside) + sum(best[s][0] for s in below), i, top, below)
+                (
+                    self.cost(top, len(below), inside) + sum(best[s][0] for s in below),
+                    i,
+                    top,
+                    below,
+                )
                 for i, (top, below) in enumerate(self._arrangements[inside])
             )
         parents = [-1] * len(self.residuals.cardinalities)
@@ -244,7 +270,9 @@ class SetTables:
         """
         inside, over = tree.sets(move)
         if inside not in self._tables:
-            upper = Conditioned(self.residuals, over, move.above, self._tables[over].signatures)
+            upper = Conditioned(
+                self.residuals, over, move.above, self._tables[over].signatures
+            )
             for sibling in sorted(move.beside):
                 upper.weigh(self._tables[tree.inside[sibling]])
             rows, _ = upper.below(inside)
@@ -285,7 +313,10 @@ class Annealing:
     """
 
     def __init__(
-        self, tables: SetTables, adjacency: Sequence[frozenset[int]], forest: VariableForest
+        self,
+        tables: SetTables,
+        adjacency: Sequence[frozenset[int]],
+        forest: VariableForest,
     ) -> None:
         self.tables = tables
         self.tree = Tree(adjacency, forest)
@@ -321,7 +352,8 @@ class Annealing:
         while made < steps and not stopped(last):
             self.tables.drop_unused(self.tree)
             last = self._step(
-                rng, temperatures[0] * (temperatures[1] / temperatures[0]) ** (made / steps)
+                rng,
+                temperatures[0] * (temperatures[1] / temperatures[0]) ** (made / steps),
             )
             made += last
 
@@ -367,7 +399,9 @@ class Annealing:
 
     def _sinking(self, variable: int, rng: np.random.Generator) -> Move | None:
         above = self.tree.parents[variable]
-        sibling = _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
+        sibling = (
+            _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
+        )
         return self.tree.sinking(variable, sibling) if sibling >= 0 else None
 
 
@@ -383,7 +417,10 @@ def groupings(parts: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def parts_of(adjacency: Sequence[frozenset[int]], inside: Set[int]) -> list[int]:
     """Return the connected components of a set of variables."""
-    near = [others & inside if v in inside else frozenset() for v, others in enumerate(adjacency)]
+    near = [
+        others & inside if v in inside else frozenset()
+        for v, others in enumerate(adjacency)
+    ]
     return [mask_of(part) for part in components(near) if part[0] in inside]
 
 

@@ -132,7 +132,9 @@ class MergeSequence:
         rate
             The loss that a cell of size must save.
         """
-        for nodes in [sorted(group) for group in self._alike.values() if len(group) > 1]:
+        for nodes in [
+            sorted(group) for group in self._alike.values() if len(group) > 1
+        ]:
             joined = information(self._mass[nodes].sum(axis=0))
             allowed = rate * self._cells[nodes[0]] * (len(nodes) - 1)
             if self._information[nodes].sum() - joined <= allowed + 1e-9:
@@ -153,7 +155,11 @@ class MergeSequence:
         self._renew(keep)
 
     def merge_until(
-        self, *, loss: float = inf, rate: float = inf, control: SearchControl = UNLIMITED
+        self,
+        *,
+        loss: float = inf,
+        rate: float = inf,
+        control: SearchControl = UNLIMITED,
     ) -> None:
         """Merge while the total loss and each merge's loss per cell saved are within limits.
 
@@ -235,5 +241,7 @@ def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     Sum over states of n log(n / total), shape (...), in nats, never positive.
     """
     total = counts.sum(axis=-1)
-    value: NDArray[np.float64] = xlogy(counts, counts).sum(axis=-1) - xlogy(total, total)
+    value: NDArray[np.float64] = xlogy(counts, counts).sum(axis=-1) - xlogy(
+        total, total
+    )
     return value

@@ -39,7 +39,12 @@ from exactlearn.pdg.compile.forest_search import (
 )
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.forest import VariableForest, checked_forest, components, forest_over
+from exactlearn.pdg.model.forest import (
+    VariableForest,
+    checked_forest,
+    components,
+    forest_over,
+)
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
@@ -141,7 +146,9 @@ def compile_network(
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
     control = SearchControl.within(time_limit)
-    budget = IterationBudget(control, steps if forest is None else 0, time_limit, seed, on_event)
+    budget = IterationBudget(
+        control, steps if forest is None else 0, time_limit, seed, on_event
+    )
     task = _task(network, forest, control, time_limit)
     return _assembled(network, _searched(task, max_size, budget))
 
@@ -175,7 +182,9 @@ def compile_and_check(
         does with it.
     """
     control = SearchControl.within(time_limit)
-    budget = IterationBudget(control, steps, time_limit, seed, on_event, after=CHECK_TIME + after)
+    budget = IterationBudget(
+        control, steps, time_limit, seed, on_event, after=CHECK_TIME + after
+    )
     with control.running():
         task = _task(network, None, control, time_limit)
 
@@ -191,7 +200,11 @@ def compile_and_check(
 
 
 def _checked(
-    network: BayesianNetwork, found: Found, clique_size: int, seed: int, control: SearchControl
+    network: BayesianNetwork,
+    found: Found,
+    clique_size: int,
+    seed: int,
+    control: SearchControl,
 ) -> Compilation:
     """Return the record of a graph, compared with its network on rows if there is time."""
     graph = _assembled(network, found)
@@ -210,7 +223,11 @@ def _checked(
         error,
         message,
         found.finished,
-        "optimal" if found.is_optimal else "feasible" if found.finished else "interrupted",
+        "optimal"
+        if found.is_optimal
+        else "feasible"
+        if found.finished
+        else "interrupted",
     )
 
 
@@ -256,10 +273,14 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
     """Search from the forests of a task, whose graphs are to be built about in time."""
     until = _given_up_at(budget.control, budget.time_limit)
     try:
-        return ForestSearch(task.network, task.forests, budget, max_size, until=until).run()
+        return ForestSearch(
+            task.network, task.forests, budget, max_size, until=until
+        ).run()
     except TooLargeError as error:
         is_late = clock() > until
-        clique_size = task.clique_size or clique_tree(task.network).size(task.network.cardinalities)
+        clique_size = task.clique_size or clique_tree(task.network).size(
+            task.network.cardinalities
+        )
         if is_late:
             fault = (
                 f"no decision graph was built within the time limit of {budget.time_limit:g}"
@@ -303,7 +324,9 @@ def _given(
     parents = checked_forest(forest, network.n_variables)
     adjacency = moral_graph(network.parents)
     joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
-    return [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
+    return [
+        forest_over(adjacency, parents.tolist(), part) for part in components(joined)
+    ]
 
 
 def _fallback(clique_size: int) -> str:
@@ -316,7 +339,8 @@ def _fallback(clique_size: int) -> str:
 def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
     if size < expanded:
         text = (
-            f"exact graph: merging equivalent nodes saved {expanded - size:,} of {expanded:,} cells"
+            f"exact graph: merging equivalent nodes saved {expanded - size:,}"
+            f" of {expanded:,} cells"
         )
     else:
         text = (
@@ -332,7 +356,10 @@ def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
 
 
 def max_error(
-    network: BayesianNetwork, graph: DecisionGraph, rng: np.random.Generator, rows: int = CHECK_ROWS
+    network: BayesianNetwork,
+    graph: DecisionGraph,
+    rng: np.random.Generator,
+    rows: int = CHECK_ROWS,
 ) -> float:
     """Return the largest relative difference between the two probabilities of a row.
 
@@ -345,12 +372,18 @@ def max_error(
     """
     exact = normalised(network)
     likely = exact.sample(rows, rng).codes
-    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables)).astype(np.int16)
+    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables)).astype(
+        np.int16
+    )
     codes = np.concatenate((likely, uniform)).astype(np.int16)
     expected = exact.log_likelihood_rows(Dataset(codes, exact.names, exact.states))
     # half of the rows of a small graph need no kernel for many rows, which takes seconds to compile
-    found = np.concatenate([log_likelihood_rows(graph, half) for half in np.split(codes, 2)])
+    found = np.concatenate(
+        [log_likelihood_rows(graph, half) for half in np.split(codes, 2)]
+    )
     possible = np.isfinite(expected)
     if (possible != np.isfinite(found)).any():
         return float("inf")
-    return float(np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0))
+    return float(
+        np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0)
+    )

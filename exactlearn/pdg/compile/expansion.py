@@ -103,14 +103,21 @@ class Conditioned:
     """
 
     def __init__(
-        self, residuals: Residuals, inside: int, variable: int, signatures: NDArray[np.int32]
+        self,
+        residuals: Residuals,
+        inside: int,
+        variable: int,
+        signatures: NDArray[np.int32],
     ) -> None:
         self._residuals = residuals
         self._signatures = signatures
         self._families = families = residuals.families_across(inside)
         self._touched = touched = residuals.touching[variable]
         columns = [families.index(f) if f in families else -1 for f in touched]
-        steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
+        steps = [
+            residuals.step(f, residuals.families[f] & ~inside, variable)
+            for f in touched
+        ]
         self.weights, self._after = condition_signatures(
             signatures,
             np.array(columns, np.int64),
@@ -136,7 +143,9 @@ class Conditioned:
         old = self._families
         # Where each family comes from: a touched one, or -1 - the old column.
         families = self._residuals.families_across(inside)
-        sources = [touched.index(f) if f in touched else -1 - old.index(f) for f in families]
+        sources = [
+            touched.index(f) if f in touched else -1 - old.index(f) for f in families
+        ]
         chosen = self.weights if weights is None else weights
         columns = np.array(sources, np.int64)
         return signatures_below(self._signatures, chosen, self._after, columns)
@@ -151,7 +160,9 @@ class Conditioned:
         rows, places = self.below(child.inside)
         known = len(child.signatures)
         numbers = index_rows(np.concatenate((child.signatures, rows)))[0][known:]
-        at = np.minimum(numbers, known)  # a signature that cannot occur is the last entry
+        at = np.minimum(
+            numbers, known
+        )  # a signature that cannot occur is the last entry
         nodes = np.full(self.weights.size, -1, np.int32)
         nodes[places] = child.labels[at]
         self.weights.reshape(-1)[places] *= child.values[at]
@@ -326,7 +337,9 @@ class Expansion:
     def effective_size(self) -> int:
         """Effective size of what was built, THESIS (3.52)."""
         children = self.forest.children
-        return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
+        return sum(
+            p.size * max(1, len(children[v])) for v, p in self.parameters.items()
+        )
 
     def _go_down(self) -> None:
         forest = self.forest
@@ -342,7 +355,9 @@ class Expansion:
             self._weights[v] = weights
             for child in forest.children[v]:
                 width = len(residuals.families_across(forest.inside[child]))
-                self._refuse(int(np.count_nonzero(weights)) * width // SIGNATURE_NUMBERS)
+                self._refuse(
+                    int(np.count_nonzero(weights)) * width // SIGNATURE_NUMBERS
+                )
                 rows, places = conditioned.below(forest.inside[child])
                 labels, first = index_rows(rows)
                 self._signatures[child] = rows[first]
@@ -386,7 +401,9 @@ class Expansion:
         """Leave out what no row of positive probability reaches; a state without leads anywhere."""
         numbers = {}
         forest = self.forest
-        self._possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
+        self._possible = {
+            v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()
+        }
         for v in forest.order:
             possible = self._possible[v]
             if forest.parents[v] < 0:
@@ -394,7 +411,12 @@ class Expansion:
             live = (self._weights[v] > 0) & possible[:, None]
             for child, at in zip(forest.children[v], self._below[v], strict=True):
                 self._possible[child][at[live]] = True
-            kept = np.bincount(self._labels[v][:-1][possible], minlength=len(parameters[v])) > 0
+            kept = (
+                np.bincount(
+                    self._labels[v][:-1][possible], minlength=len(parameters[v])
+                )
+                > 0
+            )
             numbers[v] = np.cumsum(kept, dtype=np.int32) - 1
             parameters[v] = parameters[v][kept]
             successors[v] = successors[v][kept]

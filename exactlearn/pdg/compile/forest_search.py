@@ -203,16 +203,24 @@ class ForestSearch:
                 is_optimal = False
                 if built.cells <= MOST_ANNEALED:
                     self._anneal(i)
-        return Found(self._built(), not self._control.is_stopped, self._steps, is_optimal)
+        return Found(
+            self._built(), not self._control.is_stopped, self._steps, is_optimal
+        )
 
-    def _build(self, forest: VariableForest, max_cells: float, until: float) -> Expansion:
+    def _build(
+        self, forest: VariableForest, max_cells: float, until: float
+    ) -> Expansion:
         """Build a graph, unless samples say that it is too large almost surely."""
         if forest.expanded_size(self._residuals.cardinalities) > max_cells:
             for cells in least_cells(self._residuals, forest, np.random.default_rng(0)):
                 if cells > max_cells:
-                    raise TooLargeError(f"more than {max_cells:,} cells before merging, by samples")
+                    raise TooLargeError(
+                        f"more than {max_cells:,} cells before merging, by samples"
+                    )
                 if clock() > until:
-                    raise TooLargeError("the time is up before the cells are counted by samples")
+                    raise TooLargeError(
+                        "the time is up before the cells are counted by samples"
+                    )
         return Expansion(self._residuals, forest, max_cells, until=until)
 
     def _built(self) -> tuple[Expansion, ...]:
@@ -237,7 +245,9 @@ class ForestSearch:
         """Improve the forest of a part in rounds."""
         tables = SetTables(self._residuals)
         stopped = self._stop(part, tables)
-        seconds = KEEPING * self._seconds * self._first[part].cells / max(1, self._cells)
+        seconds = (
+            KEEPING * self._seconds * self._first[part].cells / max(1, self._cells)
+        )
         if seconds >= self._control.left:
             return
         for temperatures in cycle(TEMPERATURES):
@@ -252,7 +262,13 @@ class ForestSearch:
         steps = self._budget.steps
         order = self._forests[part].order
         short = steps is None and self._budget.time_limit is None
-        left = min(STEPS, STEPS_EACH * len(order)) if short else np.inf if steps is None else steps
+        left = (
+            min(STEPS, STEPS_EACH * len(order))
+            if short
+            else np.inf
+            if steps is None
+            else steps
+        )
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._seconds + self._budget.after * sum(self._smallest)
         until = clock() + max(0.0, self._control.left - ending) * share

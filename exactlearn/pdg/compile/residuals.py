@@ -123,7 +123,9 @@ class Residuals:
         rows = table.transpose(inside + outside).reshape(configurations, -1)
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
-        labels, first = index_rows(equal_values(rows[possible] / scales[possible, None]))
+        labels, first = index_rows(
+            equal_values(rows[possible] / scales[possible, None])
+        )
         numbers = np.full(len(rows), -1, np.int32)
         numbers[possible] = labels
         return _Level(numbers, scales, possible[first])
@@ -135,7 +137,10 @@ class Residuals:
         inner = 1
         for v in self._members[family]:
             inner *= self.cardinalities[v] if v > variable and fixed >> v & 1 else 1
-        first = before.representatives // inner * (r * inner) + before.representatives % inner
+        first = (
+            before.representatives // inner * (r * inner)
+            + before.representatives % inner
+        )
         at = (first[:, None] + np.arange(r) * inner).ravel()
 
         start = self._used

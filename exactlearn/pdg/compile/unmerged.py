@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, normalised
-from exactlearn.bayesnet.variable_elimination import eliminate_to_joint, plan_elimination
+from exactlearn.bayesnet.variable_elimination import (
+    eliminate_to_joint,
+    plan_elimination,
+)
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import Compilation, max_error
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -86,7 +89,11 @@ def unmerged_graph(
 
 
 def compile_unmerged(
-    network: BayesianNetwork, *, root: str | None = None, max_size: int = MAX_SIZE, seed: int = 0
+    network: BayesianNetwork,
+    *,
+    root: str | None = None,
+    max_size: int = MAX_SIZE,
+    seed: int = 0,
 ) -> Compilation:
     """Return the graph of :func:`unmerged_graph` with its sizes, compared with the network on rows.
 

@@ -79,7 +79,9 @@ class Layout(NamedTuple):
 
     def successors_of(self, variable: int) -> NDArray[np.int32]:
         """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
-        shape = tuple(int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children))
+        shape = tuple(
+            int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children)
+        )
         start = self.successor[self.first_node[variable]]
         return self.successors[start : start + prod(shape)].reshape(shape)
 
@@ -204,7 +206,15 @@ def block_flows(
             for b in range(n):
                 scale[b] = weights[start + b] if result[start + b] > -np.inf else 0.0
             _in_flows(
-                layout, parameters, reached, n, logs, scale, block, posterior.size > 0, counts
+                layout,
+                parameters,
+                reached,
+                n,
+                logs,
+                scale,
+                block,
+                posterior.size > 0,
+                counts,
             )
         if posterior.size > 0:
             for b in range(n):
@@ -214,7 +224,9 @@ def block_flows(
                 # Exactly, where a variable is observed.
                 for variable in range(len(layout.order)):
                     if codes[variable, start + b] >= 0:
-                        state = layout.first_state[variable] + codes[variable, start + b]
+                        state = (
+                            layout.first_state[variable] + codes[variable, start + b]
+                        )
                         marginal[state] = scale[b]
 
 
@@ -256,7 +268,11 @@ def enter_evidence(
 
 @in_place_kernel
 def reach(
-    layout: Layout, parameters: NDArray[np.float64], number: int, everything: bool, block: Block
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    number: int,
+    everything: bool,
+    block: Block,
 ) -> int:
     """List the nodes reachable with positive probability under a block's evidence.
 
@@ -494,10 +510,19 @@ def expect(
     size = max(1, min(SIDE_BY_SIDE, MAX_FLOWS // nodes, len(rows)))
 
     def pass_over(
-        chosen: NDArray[np.int64], size: int, logarithms: bool | None, added: NDArray[np.float64]
+        chosen: NDArray[np.int64],
+        size: int,
+        logarithms: bool | None,
+        added: NDArray[np.float64],
     ) -> None:
         result = np.empty(len(chosen))
-        some = (np.ascontiguousarray(rows[chosen].T), w[chosen], chosen, size, logarithms)
+        some = (
+            np.ascontiguousarray(rows[chosen].T),
+            w[chosen],
+            chosen,
+            size,
+            logarithms,
+        )
         block_flows(layout, parameters, *some, largest, result, added, posterior)
         logs[chosen] = result
 
@@ -506,7 +531,9 @@ def expect(
         pass_over(order[piece * PIECE : (piece + 1) * PIECE], size, None, added)
         return added
 
-    for added in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
+    for added in in_order(
+        work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)
+    ):
         counts += added
     improbable = np.flatnonzero(np.isnan(logs))
     if len(improbable):

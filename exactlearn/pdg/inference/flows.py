@@ -98,7 +98,9 @@ def posteriors_and_log_likelihoods(
     """
     rows = _checked_rows(graph, codes)
     posterior = np.zeros((len(rows), graph.n_states))
-    logs = expect(graph.layout, graph.parameters, rows, posterior=posterior, threads=threads)
+    logs = expect(
+        graph.layout, graph.parameters, rows, posterior=posterior, threads=threads
+    )
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
 
@@ -131,9 +133,15 @@ def expected_counts(
         If the table or weights do not fit the graph, or a row is impossible under it.
     """
     rows = _checked_rows(graph, codes)
-    w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
+    w = (
+        np.ones(len(rows))
+        if weights is None
+        else np.require(weights, np.float64, ["C", "W"])
+    )
     if w.shape != (len(rows),) or not (w >= 0).all():
-        raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
+        raise DataError(
+            f"{len(rows)} rows need as many weights, none negative; got {w.shape}"
+        )
     counts, logs = expect_counts(graph.layout, graph.parameters, rows, w, threads)
     refuse_impossible(logs)
     return counts
@@ -190,7 +198,9 @@ def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
     lowest = table.min(axis=0, initial=-1)
     highest = table.max(axis=0, initial=-1)
     if (lowest < -1).any() or (highest >= graph.cardinalities).any():
-        row, variable = np.argwhere((table < -1) | (table >= graph.cardinalities))[0].tolist()
+        row, variable = np.argwhere((table < -1) | (table >= graph.cardinalities))[
+            0
+        ].tolist()
         raise DataError(
             f"{row_place(row)}, variable {graph.names[variable]!r}: state {table[row, variable]}"
             f" is not in -1..{graph.cardinalities[variable] - 1}"
@@ -220,7 +230,9 @@ def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph |
 
 
 @checked_arguments()
-def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
+def sample_rows(
+    graph: DecisionGraph, rows: int, rng: np.random.Generator
+) -> NDArray[np.int16]:
     """Draw independent complete rows.
 
     Parameters
@@ -250,7 +262,9 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     reached = np.zeros((graph.n_variables, rows), np.int64)
     for v in graph.order.tolist():
         states = np.empty(rows, np.int16)
-        draw(graph.parameters_of(v).cumsum(axis=1), reached[v], rng.random(rows), states)
+        draw(
+            graph.parameters_of(v).cumsum(axis=1), reached[v], rng.random(rows), states
+        )
         codes[:, v] = states
         successors = graph.successors_of(v)[reached[v], states]
         for place, child in enumerate(graph.children[v]):
@@ -258,7 +272,9 @@ def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> ND
     return codes
 
 
-def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+def best_rows(
+    graph: DecisionGraph, k: int
+) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
     """Return the ``k`` most probable complete rows, best first, and their log-probabilities.
 
     Returns
@@ -296,7 +312,9 @@ def best_rows(graph: DecisionGraph, k: int) -> tuple[NDArray[np.int16], NDArray[
     return codes, best - np.array(lost)
 
 
-def _losses_of_states(graph: DecisionGraph) -> tuple[float, dict[int, NDArray[np.float64]]]:
+def _losses_of_states(
+    graph: DecisionGraph,
+) -> tuple[float, dict[int, NDArray[np.float64]]]:
     """Return the log-probability of the best row, and what a row loses by each state of a node.
 
     The losses of each variable have the shape (nodes, states). They are relative to the best state

@@ -106,7 +106,9 @@ def learn_direct(
         size_weights = [bic_size_weight(float(rows.row_weights.sum()))]
     scores = [StructureScore(x, size) for x in sorted(size_weights, reverse=True)]
     if not scores:
-        raise OptionError("no size_weight was given: give one at least, or leave them out for BIC")
+        raise OptionError(
+            "no size_weight was given: give one at least, or leave them out for BIC"
+        )
     check_smoothing(smoothing)
     first = 1.0 if smoothing is None else smoothing
     models: list[LearnedGraph] = []
@@ -121,7 +123,9 @@ def learn_direct(
             rng = np.random.default_rng(seed)
             starts.append(grown_forest(rows, significance, scores[0], rng, control))
         forests = {forest.tobytes(): forest for forest in starts}
-        structures = {key: first_structures(rows, forest) for key, forest in forests.items()}
+        structures = {
+            key: first_structures(rows, forest) for key, forest in forests.items()
+        }
         for graph in graphs:
             structures[graph.forest.tobytes()].append(structure_of(graph))
         for score in scores:
@@ -131,13 +135,23 @@ def learn_direct(
                     break
                 populated = best_improved(rows, forest, score, structures[key], control)
                 structures[key].append(structure_of(populated.graph))
-                candidates.append(score.learned(populated.graph, populated.log_likelihood))
+                candidates.append(
+                    score.learned(populated.graph, populated.log_likelihood)
+                )
                 best = max(candidates, key=lambda model: model.score)
                 if on_model is not None:
-                    on_model(best, partial(tuned_smoothing, best.graph, dataset, smoothing=first))
+                    on_model(
+                        best,
+                        partial(tuned_smoothing, best.graph, dataset, smoothing=first),
+                    )
             if candidates:
                 models.append(best)
         finished = not control.is_over
-        graphs = [tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed) for m in models]
-        smoothed = (replace(m, graph=graph) for m, graph in zip(models, graphs, strict=True))
+        graphs = [
+            tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed)
+            for m in models
+        ]
+        smoothed = (
+            replace(m, graph=graph) for m, graph in zip(models, graphs, strict=True)
+        )
         return LearnedGraphs(tuple(smoothed), finished)

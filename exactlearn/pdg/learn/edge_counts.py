@@ -87,11 +87,16 @@ class StructureScore:
         return (1 - self.size_weight) * log_likelihood - self.size_weight * size
 
     def learned(
-        self, graph: DecisionGraph, log_likelihood: float, smoothed: DecisionGraph | None = None
+        self,
+        graph: DecisionGraph,
+        log_likelihood: float,
+        smoothed: DecisionGraph | None = None,
     ) -> "LearnedGraph":
         """Return a graph, perhaps with smoothed parameters, as a result with its score."""
         value = self.of(graph, log_likelihood)
-        return LearnedGraph(smoothed or graph, self.size_weight, self.size, value, log_likelihood)
+        return LearnedGraph(
+            smoothed or graph, self.size_weight, self.size, value, log_likelihood
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +139,9 @@ class LearnedGraph(ByValue, shown="graph size_weight size score log_likelihood")
         tables = map(counts.parameters_of, range(counts.n_variables))
         largest = sum(float(information(table).sum()) for table in tables)
         bounds = dataset.total(self.graph.log_likelihood_rows(dataset)), largest
-        value = StructureScore(self.size_weight, self.size).of(self.graph, self.log_likelihood)
+        value = StructureScore(self.size_weight, self.size).of(
+            self.graph, self.log_likelihood
+        )
         rounding = score_tolerance(dataset.n_variables, total_weight(dataset))
         is_between = bounds[0] - rounding <= self.log_likelihood <= bounds[1] + rounding
         if not (is_between and abs(self.score - value) <= rounding):
@@ -174,7 +181,9 @@ Successors = Mapping[int, NDArray[np.int32]]
 
 def merged_rows(dataset: Dataset) -> Dataset:
     """Merge equal rows, once for all passes."""
-    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    codes, weights, _ = distinct_weighted(
+        dataset.codes.astype(np.int16), dataset.weights
+    )
     return Dataset(codes, dataset.names, dataset.states, weights)
 
 
@@ -206,7 +215,9 @@ def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
         n_children = len(graph.children[v])
         edges = origin[:, None].astype(np.int64) * r + np.arange(r)
         parameters[v] = graph.parameters_of(v)[origin]
-        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(np.int32)
+        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(
+            np.int32
+        )
     return assemble(graph.names, graph.states, graph.forest, parameters, successors)
 
 
@@ -241,7 +252,9 @@ def expected_edge_counts(
     copied = copied_by_edges(graph)
     weights = rows.row_weights
     codes = rows.codes.astype(np.int16)
-    counts, logs = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
+    counts, logs = expect_counts(
+        copied.layout, copied.parameters, codes, weights, threads
+    )
     refuse_impossible(logs)
     laid = copied.with_parameters(counts)
     tables = {v: laid.parameters_of(v) for v in range(graph.n_variables)}
@@ -270,7 +283,9 @@ def occupied(
     numbers[origin] = np.arange(len(origin))
     r = masses.shape[1]
     cells = (np.arange(r) * len(origin) + numbers[heads]).ravel()
-    by_state = np.bincount(cells, masses.ravel(), r * len(origin)).reshape(r, len(origin))
+    by_state = np.bincount(cells, masses.ravel(), r * len(origin)).reshape(
+        r, len(origin)
+    )
     by_state[by_state.sum(axis=1) == 0] = weight[origin]
     moved = np.where(masses > 0, numbers[heads], by_state.argmax(axis=1))
     return moved.astype(np.int32), origin
@@ -318,7 +333,9 @@ def improved_by_counts(
         successors[v] = np.repeat(after, len(graph.children[v]), axis=2)
     split = assemble(graph.names, graph.states, graph.forest, parameters, successors)
     cells = np.maximum(1, score.cells(split))
-    merges = MergeSequence(split, np.concatenate(masses), cells, labels=np.concatenate(labels))
+    merges = MergeSequence(
+        split, np.concatenate(masses), cells, labels=np.concatenate(labels)
+    )
     merges.merge_until(rate=score.rate)
     merges.join_labels(score.rate)
     merges.merge_until(rate=score.rate)

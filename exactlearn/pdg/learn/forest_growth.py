@@ -53,9 +53,13 @@ def grown_forest(
     forest = np.full(rows.n_variables, -1, np.int32)
     waiting: dict[int, NDArray[np.int64]] = {}  # below each variable placed so far
 
-    def branch(parent: int, variables: NDArray[np.int64], parts: NDArray[np.int64]) -> None:
+    def branch(
+        parent: int, variables: NDArray[np.int64], parts: NDArray[np.int64]
+    ) -> None:
         """Place the root of each component below a variable, or as the root of a tree."""
-        for component in dependent_components(rows, variables, parts, significance, control):
+        for component in dependent_components(
+            rows, variables, parts, significance, control
+        ):
             root = int(rng.choice(component))
             forest[root] = parent
             waiting[root] = component[component != root]
@@ -66,7 +70,10 @@ def grown_forest(
         structures = first_structures(rows, forest)
         reached = best_improved(rows, forest, score, structures, control).reached
         for leaf in list(waiting):
-            parts = reached[leaf].astype(np.int64) * len(rows.states[leaf]) + rows.codes[:, leaf]
+            parts = (
+                reached[leaf].astype(np.int64) * len(rows.states[leaf])
+                + rows.codes[:, leaf]
+            )
             branch(leaf, waiting[leaf], parts)
             waiting[leaf] = np.empty(0, np.int64)
     return forest
@@ -118,7 +125,9 @@ def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
     # (4.51) is the sum of N_hl^2 / E[N_hl], less the weight of all rows.
     squares = counts**2 * counts.sum(axis=(1, 2), keepdims=True)
     products = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
-    ratios = np.divide(squares, products, out=np.zeros_like(products), where=products > 0)
+    ratios = np.divide(
+        squares, products, out=np.zeros_like(products), where=products > 0
+    )
     # one degree of freedom less for each cell without rows
     freedom = max(freedom - np.count_nonzero(counts == 0), 1)
     return bool(chdtrc(freedom, max(ratios.sum() - n_rows, 0.0)) <= significance)

@@ -43,7 +43,11 @@ from exactlearn.data.dataset import (
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, node_probabilities
+from exactlearn.pdg.inference.flows import (
+    expected_counts,
+    log_likelihood,
+    node_probabilities,
+)
 from exactlearn.pdg.learn.edge_counts import (
     LearnedGraph,
     LearnedGraphs,
@@ -141,18 +145,27 @@ def learn_hybrid(
     total = float(dataset.row_weights.sum())
     thesis = smoothing is not None or not dataset.is_complete
     default = [bic_size_weight(total)] if thesis else validated_size_weights(total)
-    scores = [StructureScore(x) for x in sorted(default if size_weights is None else size_weights)]
+    scores = [
+        StructureScore(x)
+        for x in sorted(default if size_weights is None else size_weights)
+    ]
     if not scores:
-        raise OptionError("no size_weight was given: give one at least, or leave them out")
+        raise OptionError(
+            "no size_weight was given: give one at least, or leave them out"
+        )
     check_smoothing(smoothing)
-    refit = relearn or (lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING))
+    refit = relearn or (
+        lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING)
+    )
     share = 0.0 if thesis else MODEL_SHARE
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
 
         def path(source: BayesianNetwork, rows: Dataset) -> list[DecisionGraph]:
             """Return the merged graph for each score, one at least."""
-            merges = data_merges(compile_network(source, seed=seed), rows, model_share=share)
+            merges = data_merges(
+                compile_network(source, seed=seed), rows, model_share=share
+            )
             merged: list[DecisionGraph] = []
             weight = float(rows.row_weights.sum())
             for score in scores:
@@ -194,7 +207,10 @@ def learn_hybrid(
 
 def validated_size_weights(total_weight: float) -> list[float]:
     """Return the weights of the size of which validation chooses one, in rising order."""
-    return [size_weight_of(rate) for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})]
+    return [
+        size_weight_of(rate)
+        for rate in sorted({*RATES, log(max(total_weight, 1.0)) / 2})
+    ]
 
 
 @checked_arguments()
@@ -236,7 +252,9 @@ def smallest_as_likely(
     DecisionGraph(variables=8, nodes=19, effective_size=38)
     """
     require_complete(
-        dataset, "a graph as likely as its network needs", "`learn_hybrid` takes missing cells"
+        dataset,
+        "a graph as likely as its network needs",
+        "`learn_hybrid` takes missing cells",
     )
     merges = data_merges(compile_network(network, seed=seed), dataset)
     first = log_likelihood(merges.merged(), dataset)
@@ -245,7 +263,10 @@ def smallest_as_likely(
 
 
 def data_merges(
-    graph: DecisionGraph, dataset: Dataset, smoothing: float = 0.0, model_share: float = 0.0
+    graph: DecisionGraph,
+    dataset: Dataset,
+    smoothing: float = 0.0,
+    model_share: float = 0.0,
 ) -> MergeSequence:
     """Return the merges of a graph without its unreached nodes, weighed by records.
 
@@ -273,7 +294,9 @@ def data_merges(
     return MergeSequence(small, masses, estimates=estimates)
 
 
-def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf) -> DecisionGraph:
+def collapse_unreached(
+    pdg: DecisionGraph, dataset: Dataset, least: float = inf
+) -> DecisionGraph:
     """Return the graph without the nodes that no row reaches: edges lead to the most similar ones.
 
     A row with missing cells reaches the nodes that it can reach with positive probability.
@@ -303,7 +326,9 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset, least: float = inf)
     for v in pdg.order.tolist():  # what only nodes that go lead to goes as well
         from_staying = pdg.successors_of(v)[stays[pdg.variable == v]]
         for k, child in enumerate(pdg.children[v]):
-            stays[(pdg.variable == child) & ~np.isin(nodes, from_staying[:, :, k])] = False
+            stays[(pdg.variable == child) & ~np.isin(nodes, from_staying[:, :, k])] = (
+                False
+            )
     kept = {v: np.flatnonzero(stays[pdg.variable == v]) for v in range(pdg.n_variables)}
     most = max(len(kept[v]) * int(pdg.node_counts[v]) for v in kept)
     if most > MOST_DIVERGENCES:

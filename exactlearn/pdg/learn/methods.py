@@ -118,13 +118,19 @@ def learn_pdg(
     for owner, (option, value, default) in refused.items():
         if method != owner and value != default:
             cure = as_written("method", owner)
-            raise OptionError(f"{option} {value!r}: method {method!r} has none; choose {cure}")
+            raise OptionError(
+                f"{option} {value!r}: method {method!r} has none; choose {cure}"
+            )
     if network is not None:
         dataset = aligned_table(dataset, network)
     smooth = 1.0 if smoothing is None else smoothing
     em: dict[str, Any] = {"size": size, "parameters": parameters, "smoothing": smooth}
     em["on_model"] = on_model
-    options: dict[str, Any] = {"size_weights": size_weights, "smoothing": smoothing, "seed": seed}
+    options: dict[str, Any] = {
+        "size_weights": size_weights,
+        "smoothing": smoothing,
+        "seed": seed,
+    }
     options["on_model"] = on_model
     with SearchControl.within(time_limit).running():
         if method == "em":
@@ -135,7 +141,9 @@ def learn_pdg(
         if method == "hybrid":
             return _from_networks(dataset, network, options)
         start = _start(network, seed)
-        return learn_direct(dataset, size=size, start=start, significance=significance, **options)
+        return learn_direct(
+            dataset, size=size, start=start, significance=significance, **options
+        )
 
 
 def _by_structural_em(

@@ -57,7 +57,12 @@ from exactlearn.data.dataset import (
     require_complete,
     require_weight,
 )
-from exactlearn.pdg.inference.block_flows import Layout, block_space, enter_evidence, reach
+from exactlearn.pdg.inference.block_flows import (
+    Layout,
+    block_space,
+    enter_evidence,
+    reach,
+)
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
@@ -77,11 +82,17 @@ STRENGTHS = (np.inf, 256.0, 64.0, 16.0, 4.0, None)
 def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
     """Return the pseudo-count of each parameter where there is one for each in the mean."""
     size = len(graph.parameters)
-    return np.ones(size) if prior == "uniform" else node_probabilities(graph, float(size))
+    return (
+        np.ones(size) if prior == "uniform" else node_probabilities(graph, float(size))
+    )
 
 
 def tuned_smoothing(
-    graph: DecisionGraph, dataset: Dataset, *, smoothing: float | None = None, seed: int = 0
+    graph: DecisionGraph,
+    dataset: Dataset,
+    *,
+    smoothing: float | None = None,
+    seed: int = 0,
 ) -> DecisionGraph:
     """Return a graph with smoothed relative counts of complete data.
 
@@ -147,13 +158,18 @@ def choose_graph_smoothing(
     codes = aligned_codes(dataset, graph.names, graph.states)
     units = pseudo_counts(graph, prior)
     parts = [
-        (codes[folds.rows[k]], folds.weights[k]) for k in folds.fold == np.arange(folds.n)[:, None]
+        (codes[folds.rows[k]], folds.weights[k])
+        for k in folds.fold == np.arange(folds.n)[:, None]
     ]
     counts = np.array([available_counts(graph.layout, *part) for part in parts])
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
     totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
     score = validation_terms(counts, units, nodes, totals)
-    return maximised(score.at, folds.n) if len(score.shifts) else SmoothingChoice(1.0, nan, folds.n)
+    return (
+        maximised(score.at, folds.n)
+        if len(score.shifts)
+        else SmoothingChoice(1.0, nan, folds.n)
+    )
 
 
 def estimated(
@@ -230,7 +246,9 @@ def cross_validated(
     held = np.empty((graphs, len(STRENGTHS), len(parts.rows)))
     sizes = np.zeros(graphs)
     for k in range(parts.n):
-        train, test = (parts.part(dataset, fold) for fold in (parts.fold != k, parts.fold == k))
+        train, test = (
+            parts.part(dataset, fold) for fold in (parts.fold != k, parts.fold == k)
+        )
         learned = learn(train)
         if len(learned) < graphs:
             return Validation.default(graphs)
@@ -244,14 +262,18 @@ def cross_validated(
                 held[g, j, parts.fold == k] = log_likelihood_rows(model, codes)
     chosen = (held @ parts.weights).argmax(axis=1)
     rows = held[np.arange(graphs), chosen]
-    smallest = int(np.where(as_good_as_best(rows, parts.weights), sizes, np.inf).argmin())
+    smallest = int(
+        np.where(as_good_as_best(rows, parts.weights), sizes, np.inf).argmin()
+    )
     return Validation(tuple(STRENGTHS[j] for j in chosen), smallest)
 
 
 def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:
     """Return the weight of the rows at each node and state, laid out as the graph's parameters."""
     codes = aligned_codes(dataset, graph.names, graph.states)
-    counts: NDArray[np.float64] = available_counts(graph.layout, codes, dataset.row_weights)
+    counts: NDArray[np.float64] = available_counts(
+        graph.layout, codes, dataset.row_weights
+    )
     return counts
 
 
@@ -325,11 +347,15 @@ class ParameterEM:
         self.graph = graph
         self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
-        self._codes, self._weights, self._first = distinct_weighted(codes, dataset.weights)
+        self._codes, self._weights, self._first = distinct_weighted(
+            codes, dataset.weights
+        )
         self._lines = dataset.lines
         self.total_weight = require_weight(dataset, "refine on")
         if smoothing == "cv":
-            smoothing = choose_graph_smoothing(graph, dataset, prior=prior, seed=seed).smoothing
+            smoothing = choose_graph_smoothing(
+                graph, dataset, prior=prior, seed=seed
+            ).smoothing
         self.smoothing = smoothing
         self.pseudo_counts = smoothing * pseudo_counts(graph, prior)
 
@@ -345,14 +371,18 @@ class ParameterEM:
         DataError
             If a row is impossible under them; names the row.
         """
-        counts, rows = expect_counts(self._layout, parameters, self._codes, self._weights)
+        counts, rows = expect_counts(
+            self._layout, parameters, self._codes, self._weights
+        )
         if np.isneginf(rows).any():
             spread = np.zeros(int(self._first.max()) + 1)
             spread[self._first] = rows
             refuse_impossible(spread, self._lines)
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
-        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
+        return EMState(
+            iteration, parameters, counts, log_likelihood, log_likelihood + penalty
+        )
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return relative counts; a node that no row reaches keeps its parameters."""
@@ -363,16 +393,22 @@ class ParameterEM:
         return self.graph.relative(parameters, parameters)
 
 
-def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _starts(
+    graph: DecisionGraph, starts: int, seed: int
+) -> Iterator[NDArray[np.float64]]:
     """Yield the graph's parameters, then random ones with the same zeros."""
     yield graph.parameters
     rng = np.random.default_rng(seed)
     possible = graph.parameters > 0
     for _ in range(starts - 1):
-        yield graph.relative(rng.exponential(size=len(possible)) * possible, graph.parameters)
+        yield graph.relative(
+            rng.exponential(size=len(possible)) * possible, graph.parameters
+        )
 
 
-@checked_arguments(prior=one_of(get_args(Prior)), smoothing=NUMBERS["smoothing"].or_word("cv"))
+@checked_arguments(
+    prior=one_of(get_args(Prior)), smoothing=NUMBERS["smoothing"].or_word("cv")
+)
 def refine(
     pdg: DecisionGraph,
     dataset: DatasetLike,
@@ -447,14 +483,23 @@ def refine(
 
 
 def smoothed_by_em(
-    graph: DecisionGraph, dataset: Dataset, smoothing: float, time_limit: float | None = None
+    graph: DecisionGraph,
+    dataset: Dataset,
+    smoothing: float,
+    time_limit: float | None = None,
 ) -> DecisionGraph:
     """Return a graph refined with the uniform prior, by one step where there is time for none."""
-    result = refine(graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit)
-    return result.model if result.iterations else smoothed_once(graph, dataset, smoothing)
+    result = refine(
+        graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit
+    )
+    return (
+        result.model if result.iterations else smoothed_once(graph, dataset, smoothing)
+    )
 
 
-def smoothed_once(graph: DecisionGraph, dataset: Dataset, smoothing: float) -> DecisionGraph:
+def smoothed_once(
+    graph: DecisionGraph, dataset: Dataset, smoothing: float
+) -> DecisionGraph:
     """Return a graph after one step of EM with the uniform prior."""
     codes = aligned_codes(dataset, graph.names, graph.states)
     return graph.with_counts(expected_counts(graph, codes, dataset.weights) + smoothing)

@@ -147,7 +147,9 @@ def pair_joint(
         # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
         for h in range(r):
             for k in range(s):
-                half = table[h, s] / max(row[h], TINY) + table[r, k] / max(column[k], TINY)
+                half = table[h, s] / max(row[h], TINY) + table[r, k] / max(
+                    column[k], TINY
+                )
                 joint[h, k] = (table[h, k] + joint[h, k] * half) / observed
     return joint
 
@@ -169,7 +171,9 @@ def pairwise_information(dataset: Dataset) -> NDArray[np.float64]:
     """Return the mutual information of each pair of columns by EM, in nats; zero with itself."""
     codes = np.ascontiguousarray(dataset.codes, np.int16)
     weights = dataset.row_weights
-    return mutual_information(codes, weights, dataset.cardinalities, ITERATIONS, TOLERANCE)
+    return mutual_information(
+        codes, weights, dataset.cardinalities, ITERATIONS, TOLERANCE
+    )
 
 
 def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.int32]:
@@ -212,7 +216,9 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     return forest
 
 
-def chow_liu_parents(dataset: Dataset, rate: float | None = None) -> tuple[tuple[int, ...], ...]:
+def chow_liu_parents(
+    dataset: Dataset, rate: float | None = None
+) -> tuple[tuple[int, ...], ...]:
     """Return the parent sets of a network over `chow_liu_forest`."""
     forest = chow_liu_forest(dataset, rate)
     return tuple(() if parent < 0 else (parent,) for parent in forest.tolist())
@@ -294,7 +300,11 @@ def learned_network(
         else:
             limit = control.remaining
             parents = solve(
-                problem, solver=solver, seed=seed, time_limit=limit, parameters=INNER_SEARCH
+                problem,
+                solver=solver,
+                seed=seed,
+                time_limit=limit,
+                parameters=INNER_SEARCH,
             ).parents
     else:
         parents = structural_em(
@@ -338,4 +348,6 @@ def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> Decisi
             return compile_network(network, max_size=MOST_CELLS, seed=seed)
         except TooLargeError:
             continue
-    return compile_network(learned_network(dataset, seed, score=score, max_parents=1), seed=seed)
+    return compile_network(
+        learned_network(dataset, seed, score=score, max_parents=1), seed=seed
+    )

@@ -29,7 +29,11 @@ from exactlearn.bayesnet.em_result import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError, as_written
-from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors, refuse_impossible
+from exactlearn.pdg.inference.flows import (
+    log_likelihood_rows,
+    posteriors,
+    refuse_impossible,
+)
 from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
     LearnedGraph,
@@ -40,7 +44,12 @@ from exactlearn.pdg.learn.edge_counts import (
     improved_by_counts,
     merged_rows,
 )
-from exactlearn.pdg.learn.parameters import node_counts, refine, smoothed_by_em, smoothed_once
+from exactlearn.pdg.learn.parameters import (
+    node_counts,
+    refine,
+    smoothed_by_em,
+    smoothed_once,
+)
 from exactlearn.pdg.learn.starts import chow_liu_forest, markov_forest, network_start
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
@@ -60,7 +69,9 @@ EM_ITERATIONS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StructuralEMGraph(LearnedGraph, shown="graph size_weight size score converged finished"):
+class StructuralEMGraph(
+    LearnedGraph, shown="graph size_weight size score converged finished"
+):
     """A decision graph learned by structural EM.
 
     Parameters
@@ -162,7 +173,9 @@ def structural_em_graph(
     """
     check_smoothing(smoothing)
     weight = require_weight(dataset)
-    score = StructureScore(bic_size_weight(weight) if size_weight is None else size_weight, size)
+    score = StructureScore(
+        bic_size_weight(weight) if size_weight is None else size_weight, size
+    )
     rows = merged_rows(dataset)
     if start is None:
         start = _first_graph(forest, rows, score)
@@ -182,7 +195,13 @@ def structural_em_graph(
             """Fit parameters (Algorithm 1, line 5), and count."""
             if parameters == "em":
                 limit = control.remaining
-                em = refine(graph, rows, iterations=EM_ITERATIONS, smoothing=0.0, time_limit=limit)
+                em = refine(
+                    graph,
+                    rows,
+                    iterations=EM_ITERATIONS,
+                    smoothing=0.0,
+                    time_limit=limit,
+                )
                 graph = em.model
             else:
                 graph = graph.with_counts(node_counts(graph, cases) + smoothing)
@@ -201,17 +220,25 @@ def structural_em_graph(
                 on_model(state.model, partial(smoothed, state.model.graph))
 
         def smoothed(graph: DecisionGraph) -> DecisionGraph:
-            return smoothed_once(graph, rows, smoothing) if parameters == "em" else graph
+            return (
+                smoothed_once(graph, rows, smoothing) if parameters == "em" else graph
+            )
 
         last, converged = ascend(
-            fitted(0, start), step, iterations=iterations, on_iteration=report, control=control
+            fitted(0, start),
+            step,
+            iterations=iterations,
+            on_iteration=report,
+            control=control,
         )
         finished = converged or not control.is_over
         graph = last.model.graph
         if parameters == "em":
             graph = smoothed_by_em(graph, rows, smoothing, control.remaining)
     fields = vars(last.model) | {"graph": graph}
-    return StructuralEMGraph(**fields, models=tuple(models), converged=converged, finished=finished)
+    return StructuralEMGraph(
+        **fields, models=tuple(models), converged=converged, finished=finished
+    )
 
 
 def _first_graph(
@@ -274,25 +301,33 @@ def structural_em_rounds(
         best = structural_em_graph(dataset, **options)
         # An edge that does not pay for all its parameters may pay once nodes are merged: a tree.
         if not control.is_over:
-            best, _ = _better(best, structural_em_graph(dataset, forest="tree", **options))
+            best, _ = _better(
+                best, structural_em_graph(dataset, forest="tree", **options)
+            )
         for _ in range(rounds):
             if control.is_over:
                 break
             completed = drawn_completion(best.graph, dataset, rng)
             start = network_start(completed, best.size_weight, seed)
-            best, risen = _better(best, structural_em_graph(dataset, start=start, **options))
+            best, risen = _better(
+                best, structural_em_graph(dataset, start=start, **options)
+            )
             if not risen:
                 break
         return replace(best, finished=best.finished and not control.is_over)
 
 
-def _better(best: StructuralEMGraph, model: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:
+def _better(
+    best: StructuralEMGraph, model: StructuralEMGraph
+) -> tuple[StructuralEMGraph, bool]:
     """Return the model of the higher score, finished if the last search is, and whether it rose."""
     risen = model.score > best.score
     return (model if risen else replace(best, finished=model.finished)), risen
 
 
-def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
+def drawn_completion(
+    graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator
+) -> Dataset:
     """Return a table whose missing cells are drawn, each by its own posterior distribution."""
     first_states = np.cumsum(dataset.cardinalities)[:-1]
     marginals = np.split(posteriors(graph, dataset.codes), first_states, axis=1)

@@ -31,7 +31,12 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn.bayesnet.em_result import ascend
 from exactlearn.data.counts import bic_size_weight
-from exactlearn.data.dataset import Dataset, DatasetLike, require_complete, require_weight
+from exactlearn.data.dataset import (
+    Dataset,
+    DatasetLike,
+    require_complete,
+    require_weight,
+)
 from exactlearn.errors import as_written
 from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
@@ -98,7 +103,9 @@ class PopulatedGraph:
     log_likelihood: float
 
 
-def populate(rows: Dataset, forest: NDArray[np.int32], successors: Successors) -> PopulatedGraph:
+def populate(
+    rows: Dataset, forest: NDArray[np.int32], successors: Successors
+) -> PopulatedGraph:
     """Send rows through a structure, and leave out what none of them reaches.
 
     Parameters
@@ -214,13 +221,18 @@ class SubtreeRows:
         state = self._state[variable]
         with np.errstate(divide="ignore"):
             flows: NDArray[np.float64] = np.log(parameters).T[state]
-        for place, (below, table) in enumerate(zip(self._below[variable], children, strict=True)):
+        for place, (below, table) in enumerate(
+            zip(self._below[variable], children, strict=True)
+        ):
             flows += table[below[:, None], successors[:, :, place].T[state]]
         return flows
 
 
 def redirect_edges(
-    populated: PopulatedGraph, rows: Dataset, score: StructureScore, subtrees: SubtreeRows
+    populated: PopulatedGraph,
+    rows: Dataset,
+    score: StructureScore,
+    subtrees: SubtreeRows,
 ) -> PopulatedGraph:
     """Redirect edges, and remove nodes that cost more than they gain, children first.
 
@@ -239,10 +251,14 @@ def redirect_edges(
             continue
         place = graph.children[parent].index(v)
         heads = heads_into(graph, structure, v)
-        edges = reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
+        edges = (
+            reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
+        )
         shape = (len(heads), len(flows[v]))
         masses = csr_array((rows.row_weights, (edges, subtrees.labels[v])), shape=shape)
-        gains = np.ascontiguousarray(masses @ flows[v])  # of each edge's rows under each node
+        gains = np.ascontiguousarray(
+            masses @ flows[v]
+        )  # of each edge's rows under each node
         cells = int(score.cells(graph)[v])
         moved = choose_heads(gains, heads, score.rate * cells if cells > 0 else 0.0)
         structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
@@ -335,7 +351,9 @@ def learn_on_forest(
 
 def first_structures(rows: Dataset, forest: NDArray[np.int32]) -> list[Successors]:
     """Return the smallest structure over a forest, and those with a node for each edge."""
-    return [expanded_structure(rows, forest, support, MOST_NODES) for support in SUPPORTS]
+    return [
+        expanded_structure(rows, forest, support, MOST_NODES) for support in SUPPORTS
+    ]
 
 
 def best_improved(
@@ -387,7 +405,9 @@ def improved(
 
     first = state(0, populated)
     least_gain = score_tolerance(rows.n_variables, total_weight(rows))
-    return ascend(first, step, iterations=SWEEPS, least_gain=least_gain, control=control)[0]
+    return ascend(
+        first, step, iterations=SWEEPS, least_gain=least_gain, control=control
+    )[0]
 
 
 def split_and_merge(

@@ -37,7 +37,9 @@ SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effective_size"):
+class DecisionGraph(
+    NamedVariables, ByValue, shown="n_variables n_nodes effective_size"
+):
     """A probabilistic decision graph as flat arrays.
 
     Nodes are numbered so that all nodes of a variable stand together and those of a parent
@@ -276,7 +278,9 @@ class DecisionGraph(NamedVariables, ByValue, shown="n_variables n_nodes effectiv
         successors = []
         for v, own in zip(places, states, strict=True):
             after = self.successors_of(v) - self.first_nodes[list(self.children[v])]
-            order = np.argsort([number[child] for child in self.children[v]]).astype(np.int64)
+            order = np.argsort([number[child] for child in self.children[v]]).astype(
+                np.int64
+            )
             parameters.append(self.parameters_of(v)[:, own])
             successors.append(after[:, own][:, :, order].astype(np.int32))
         return assemble(like.names, like.states, forest, parameters, successors)
@@ -353,15 +357,21 @@ def assemble(
     """
     order = forest_order(forest)
     children = forest_children(forest)
-    first = dict(zip(order, _offsets([len(parameters[v]) for v in order]).tolist(), strict=False))
-    shifts = [np.array([first[c] for c in children[v]], np.int64) for v in range(len(names))]
+    first = dict(
+        zip(order, _offsets([len(parameters[v]) for v in order]).tolist(), strict=False)
+    )
+    shifts = [
+        np.array([first[c] for c in children[v]], np.int64) for v in range(len(names))
+    ]
     return DecisionGraph(
         names,
         states,
         forest.astype(np.int32),
         np.repeat(np.array(order, np.int32), [len(parameters[v]) for v in order]),
         np.concatenate([parameters[v].ravel() for v in order]).astype(np.float64),
-        np.concatenate([(successors[v] + shifts[v]).ravel() for v in order]).astype(np.int32),
+        np.concatenate([(successors[v] + shifts[v]).ravel() for v in order]).astype(
+            np.int32
+        ),
     )
 
 
@@ -372,7 +382,9 @@ def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
 def check_nodes(layout: Layout, names: Sequence[str]) -> None:
     """Check that each variable has nodes, in place, and each root one."""
     for variable in np.flatnonzero(layout.n_nodes == 0).tolist():
-        raise CheckError(f"variable {names[variable]!r} has no node: give it at least one")
+        raise CheckError(
+            f"variable {names[variable]!r} has no node: give it at least one"
+        )
     if len(layout.order) != len(names):
         raise CheckError("the nodes of some variable do not stand together")
     for variable, parent in enumerate(layout.forest.tolist()):
@@ -387,7 +399,9 @@ def check_nodes(layout: Layout, names: Sequence[str]) -> None:
             )
 
 
-def check_parameters(layout: Layout, names: Sequence[str], parameters: NDArray[np.float64]) -> None:
+def check_parameters(
+    layout: Layout, names: Sequence[str], parameters: NDArray[np.float64]
+) -> None:
     """Check that each node has a distribution."""
     if len(parameters) != layout.parameter[-1]:
         raise CheckError(
@@ -416,7 +430,9 @@ def check_successors(layout: Layout, names: Sequence[str]) -> None:
         for place, child in enumerate(np.flatnonzero(layout.forest == parent).tolist()):
             column = successors[:, :, place]
             first = layout.first_node[child]
-            if (column < first).any() or (column >= first + layout.n_nodes[child]).any():
+            if (column < first).any() or (
+                column >= first + layout.n_nodes[child]
+            ).any():
                 raise CheckError(
                     f"a successor of {name!r} for its child {names[child]!r} is a node of another"
                     " variable"
@@ -424,7 +440,9 @@ def check_successors(layout: Layout, names: Sequence[str]) -> None:
             reached[column] = True
     for node in np.flatnonzero(~reached).tolist():
         name = names[layout.variable[node]]
-        raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")
+        raise CheckError(
+            f"node {node} ({name!r}) is no successor of any node: remove it"
+        )
 
 
 as_graph = instance_of(

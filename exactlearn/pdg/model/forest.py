@@ -40,7 +40,9 @@ def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
     """
     n = len(forest)
     for variable in np.flatnonzero((forest < -1) | (forest >= n)).tolist():
-        raise CheckError(f"variable {variable}: forest parent {forest[variable]} is not in -1..{n}")
+        raise CheckError(
+            f"variable {variable}: forest parent {forest[variable]} is not in -1..{n}"
+        )
     children = forest_children(forest)
     order: list[int] = []
     stack: list[int] = np.flatnonzero(forest < 0)[::-1].tolist()
@@ -117,7 +119,8 @@ class VariableForest:
             Number of states of each variable.
         """
         return sum(
-            prod(cardinalities[u] for u in (*self.contexts[v], v)) * max(1, len(self.children[v]))
+            prod(cardinalities[u] for u in (*self.contexts[v], v))
+            * max(1, len(self.children[v]))
             for v in self.order
         )
 
@@ -160,12 +163,16 @@ def variable_forest(
         As `forest_over`.
     """
     # A neighbour that is no part of the order counts as above all: no given root may have any.
-    place = dict.fromkeys(range(len(adjacency)), -1) | {v: i for i, v in enumerate(order)}
+    place = dict.fromkeys(range(len(adjacency)), -1) | {
+        v: i for i, v in enumerate(order)
+    }
     above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
     contexts: list[tuple[int, ...]] = [()] * len(adjacency)
     parent_of = [-1] * len(adjacency) if parents is None else list(parents)
     for variable in reversed(order):
-        contexts[variable] = context = tuple(sorted(above[variable], key=place.__getitem__))
+        contexts[variable] = context = tuple(
+            sorted(above[variable], key=place.__getitem__)
+        )
         if parents is None and context:
             parent_of[variable] = context[-1]
         parent = parent_of[variable]

@@ -35,16 +35,22 @@ class NodeFunction:
     """
 
     def __init__(self, graph: DecisionGraph, v: int, path: Sequence[int]) -> None:
-        functions = np.arange(graph.node_counts[v])  # of the nodes of the ancestor at hand
+        functions = np.arange(
+            graph.node_counts[v]
+        )  # of the nodes of the ancestor at hand
         count = len(functions)
         child = v
         self._levels: list[tuple[int, int, NDArray[np.int64]]] = []
         for u in path:
             place = graph.children[u].index(child)
-            after = functions[graph.successors_of(u)[:, :, place] - graph.first_nodes[child]]
+            after = functions[
+                graph.successors_of(u)[:, :, place] - graph.first_nodes[child]
+            ]
             after = np.where(graph.parameters_of(u) > 0, after, -1)
             functions = after.max(axis=1)
-            varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
+            varies = (
+                np.where(after < 0, functions[:, None], after).min(axis=1) < functions
+            )
             if varies.any():
                 groups, first = index_rows(after[varies].astype(np.int32))
                 functions[varies] = count + groups
@@ -62,7 +68,9 @@ class NodeFunction:
             here = (reached >= first) & (reached < first + len(after))
             if here.any():
                 needed.append(u)
-                reached = np.unique(np.append(reached[~here], after[reached[here] - first]))
+                reached = np.unique(
+                    np.append(reached[~here], after[reached[here] - first])
+                )
         return needed
 
     def table(self) -> NDArray[np.int64]:
@@ -95,7 +103,9 @@ def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
     return varies
 
 
-def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[Cube]], bool]:
+def node_contexts(
+    table: NDArray[np.int64], most: int
+) -> tuple[dict[int, list[Cube]], bool]:
     """Return contexts of each node, by a decision tree, and whether they are all.
 
     Each step asks for the axis after which the fewest nodes remain, its states with the same
@@ -114,7 +124,8 @@ def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[C
         else:
             split = [_grouped(part, k) for k in range(part.ndim)]
             chosen = min(
-                range(part.ndim), key=lambda k: sum(_n_nodes(s) for s in split[k].values())
+                range(part.ndim),
+                key=lambda k: sum(_n_nodes(s) for s in split[k].values()),
             )
             rest = [*axes[:chosen], *axes[chosen + 1 :]]
             for group, part_of_states in split[chosen].items():
@@ -128,9 +139,14 @@ def _joined(cubes: list[Cube]) -> list[Cube]:
     while len(cubes) < before:
         before = len(cubes)
         for axis in sorted({axis for cube in cubes for axis in cube}):
-            groups: dict[tuple[bool, frozenset[tuple[int, tuple[int, ...]]]], tuple[int, ...]] = {}
+            groups: dict[
+                tuple[bool, frozenset[tuple[int, tuple[int, ...]]]], tuple[int, ...]
+            ] = {}
             for cube in cubes:
-                key = axis in cube, frozenset((a, x) for a, x in cube.items() if a != axis)
+                key = (
+                    axis in cube,
+                    frozenset((a, x) for a, x in cube.items() if a != axis),
+                )
                 groups[key] = groups.get(key, ()) + cube.get(axis, ())
             cubes = [
                 dict(rest) | ({axis: tuple(sorted(own))} if there else {})
@@ -139,7 +155,9 @@ def _joined(cubes: list[Cube]) -> list[Cube]:
     return cubes
 
 
-def _grouped(table: NDArray[np.int64], axis: int) -> dict[tuple[int, ...], NDArray[np.int64]]:
+def _grouped(
+    table: NDArray[np.int64], axis: int
+) -> dict[tuple[int, ...], NDArray[np.int64]]:
     """Return the possible states of an axis that have the same table, with that table."""
     groups: dict[bytes, list[int]] = {}
     slices = np.moveaxis(table, axis, 0)
@@ -213,7 +231,9 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
 
 
 def _successors(
-    graph: DecisionGraph, v: int, node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]]
+    graph: DecisionGraph,
+    v: int,
+    node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]],
 ) -> tuple[tuple[int, ...], NDArray[np.int64]]:
     """Return the variables that a variable's node depends on, and the node of their states."""
     parent = int(graph.forest[v])
@@ -224,7 +244,9 @@ def _successors(
     above, nodes = node_given[parent]
     node = column[nodes].astype(np.int64)
     given = (*above, parent)
-    varying = [axis for axis in range(node.ndim) if (np.diff(node, axis=axis) != 0).any()]
+    varying = [
+        axis for axis in range(node.ndim) if (np.diff(node, axis=axis) != 0).any()
+    ]
     fixed = tuple(slice(None) if axis in varying else 0 for axis in range(node.ndim))
     return tuple(given[axis] for axis in varying), node[fixed]
 
