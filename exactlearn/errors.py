@@ -25,7 +25,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from enum import IntEnum
@@ -33,7 +33,7 @@ from typing import Any
 
 
 class ExitStatus(IntEnum):
-    """What the command line exits with."""
+    """The exit statuses of the command line."""
 
     DONE = 0
     UNEXPECTED = 1
@@ -59,15 +59,20 @@ class ExitStatus(IntEnum):
 
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn of the line outside of this package that called it."""
-    level, frame = 1, sys._getframe()
+    frame = sys._getframe()
+    level = 1
+    # each frame of this package adds one to what the warning skips
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("exactlearn"):
-        level, frame = level + 1, frame.f_back
+        frame = frame.f_back
+        level += 1
     warnings.warn(shortened(message), category, stacklevel=level)
 
 
 _WORD = re.compile(r"(?<!\w)'[^'\n]*'|\S+")
-_LONG = 300  # more than most paths
+"""A quote or a word of a message."""
 
+_LONG = 300
+"""Characters from which on a word loses its middle: more than most paths have."""
 
 MAX_MESSAGE = 10_000
 """Most characters of a message: the names of some hundred columns, which are to be copied."""
@@ -76,12 +81,12 @@ MAX_VALUE = 200
 """Most characters of a value that a message quotes."""
 
 
-def shortened(message: str, most: int = MAX_MESSAGE) -> str:
+def shortened(message: str, max_length: int = MAX_MESSAGE) -> str:
     """Return a message in which long words and quotes lose their middle, but no list does.
 
     A message may quote a name or a field of any length; what it lists, and what to do, stays,
-    unless the list has hundreds of entries: the message keeps ``most`` characters of its beginning
-    and end.
+    unless the list has hundreds of entries: the message keeps ``max_length`` characters of its
+    beginning and end.
 
     Examples
     --------
@@ -94,9 +99,9 @@ def shortened(message: str, most: int = MAX_MESSAGE) -> str:
         ),
         message,
     )
-    if len(brief) <= most:
+    if len(brief) <= max_length:
         return brief
-    return f"{brief[: most * 2 // 3]} ... {brief[-most // 3 :]}"
+    return f"{brief[: max_length * 2 // 3]} ... {brief[-max_length // 3 :]}"
 
 
 def shown(value: object) -> str:
@@ -124,15 +129,15 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: near names, or all when none is near.
 
     Parameters
     ----------
     name
-        What was asked for.
-    known
-        What there is.
+        The unknown name.
+    choices
+        The names that there are.
 
     Examples
     --------
@@ -141,12 +146,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("age", ["smoke", "lung"])
     "; expected one of 'smoke', 'lung'"
     """
-    known = list(known)
-    near = get_close_matches(name, known, n=3)
-    if near:
+    choices = list(choices)
+    if near := get_close_matches(name, choices):
         return f"; did you mean {' or '.join(map(repr, near))}?"
-    shown = ", ".join(map(repr, known[:12]))
-    return f"; expected one of {shown}{', ...' if len(known) > 12 else ''}"
+    listed = ", ".join(map(repr, choices[:12]))
+    return f"; expected one of {listed}{', ...' if len(choices) > 12 else ''}"
 
 
 def as_keyword(parameter: str, value: Any = None) -> str:
@@ -163,8 +167,7 @@ def as_keyword(parameter: str, value: Any = None) -> str:
 _WRITTEN: ContextVar[Callable[[str, Any], str]] = ContextVar(
     "written", default=as_keyword
 )
-"""How a parameter is written where messages are read."""
-
+"""The function that writes a parameter as the reader of messages knows it."""
 
 HOMES = {
     **dict.fromkeys(
@@ -205,9 +208,10 @@ def as_written(parameter: str, value: Any = None) -> str:
     write = _WRITTEN.get()
     taken = _TAKEN.get()
     is_taken = taken is None or parameter in taken
+    # the command line has every option; a function without the parameter names one that has it
     if is_taken or write is not as_keyword or parameter not in HOMES:
         return write(parameter, value)
-    keyword = f"{parameter}=..." if value is None else as_keyword(parameter, value)
+    keyword = f"{parameter}=..." if value is None else write(parameter, value)
     return HOMES[parameter].format(keyword)
 
 
@@ -216,30 +220,30 @@ def name_written(parameter: str) -> str:
     return _WRITTEN.get()(parameter, None)
 
 
-@contextmanager
-def parameters_taken(names: Iterable[str]) -> Iterator[None]:
+def parameters_taken(names: Iterable[str]) -> AbstractContextManager[None]:
     """Let messages that are made in the block know the parameters of the function that runs it.
 
     Those of a function that is called inside of another one do not count.
     """
-    if _TAKEN.get() is not None:
-        yield
-        return
-    token = _TAKEN.set(frozenset(names))
-    try:
-        yield
-    finally:
-        _TAKEN.reset(token)
+    outer = _TAKEN.get()
+    return _assigned(_TAKEN, frozenset(names) if outer is None else outer)
+
+
+def parameters_written(
+    write: Callable[[str, Any], str],
+) -> AbstractContextManager[None]:
+    """Let messages that are made in the block name parameters otherwise than in Python."""
+    return _assigned(_WRITTEN, write)
 
 
 @contextmanager
-def parameters_written(how: Callable[[str, Any], str]) -> Iterator[None]:
-    """Let messages that are made in the block name parameters otherwise than in Python."""
-    token = _WRITTEN.set(how)
+def _assigned(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Let a context variable have a value within the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _WRITTEN.reset(token)
+        variable.reset(token)
 
 
 class ExactlearnError(Exception):
