@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,13 @@ import exactlearn as el
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionFit, DeletionMethod
+from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionFit
 from exactlearn.bayesnet.em import fit_with_indicators, network_of, without_indicators
 from exactlearn.bayesnet.em_result import EMResult, EMState
 from exactlearn.bayesnet.row_completion import elimination_cells
 from exactlearn.commands.declarations import Fit
-from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.tables import load_merged, rows_for
+from exactlearn.commands.output import Answer, Output, require_suffix, worst
+from exactlearn.commands.tables import Rows, load_merged, rows_for
 from exactlearn.data.dataset import require_weight
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import OptionError, TooLargeError
@@ -29,69 +29,49 @@ from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model
 from exactlearn.reporting.description import number
 
-MOST_CELLS = 3e9
+MAX_CELLS = 3e9
 """Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
+
+Fitted = tuple[Model, dict[str, Any], str]
+"""A fitted model, the keys of its record, and how the fit ended."""
+
+Floats = NDArray[np.float64]
 
 
 def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
     model = _model(options)
-    is_network, is_naive = (
-        isinstance(model, el.BayesianNetwork),
-        isinstance(model, el.NaiveBayes),
-    )
-    formats = NETWORKS if is_network else NAIVE_BAYES if is_naive else GRAPHS
+    formats, _ = MODEL_CLASSES[type(model)]
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
-    data, begun = rows.table, clock()
-    require_weight(data, "fit to")
-    graph = (
-        None if options.missingness is None else read_missingness(options.missingness)
-    )
-    if graph is not None:
-        graph.check_table(data)
-    tuned = ("iterations", "tolerance", "starts", "smoothing")
-    given = {key: getattr(options, key) for key in tuned if options.is_given(key)}
-    is_tuned = bool(given.keys() - {"smoothing"}) or options.start is not None
-    is_closed = is_network and not is_tuned and (graph or data.is_complete)
-    method = options.method or (
-        "em" if not is_closed else "graph" if graph else "complete"
-    )
-    if is_naive and "starts" in given:
-        raise OptionError(
-            "--starts: a naive Bayes model starts from its own parameters only"
-        )
-    if options.start is not None:
-        given["start"] = _start(options.start, model, data)
-    fitted: Model
-    if method == "em" and not (graph and not is_network):
-        given |= {} if is_naive else {"seed": options.seed}
-        fitted, how, ended = _by_em(model, data, graph, given, output, rows.time_left)
+    begun = clock()
+    require_weight(rows.table, "fit to")
+    graph = None
+    if options.missingness is not None:
+        graph = read_missingness(options.missingness)
+        graph.check_table(rows.table)
+    # what is given replaces the defaults of the method
+    tuning = {name: getattr(options, name) for name in TUNING if options.is_given(name)}
+    method = options.method or _default_method(model, rows.table, graph, tuning)
+    is_network = isinstance(model, el.BayesianNetwork)
+    if method == "em" and (graph is None or is_network):
+        tuning["seed"] = options.seed
+        fitted, record, ended = _by_em(model, rows, graph, tuning, output)
     elif isinstance(model, el.BayesianNetwork):
-        if options.separators or (graph and method != "graph"):
-            given["separators"] = graph or options.separators
-        if graph and method == "graph":
-            fit = el.fit_by_missingness_graph(data, model.parents, graph, **given)
-        else:  # 'complete' counts available cases
-            estimator = cast(DeletionMethod, "aca" if method == "complete" else method)
-            fit = el.fit_deletion(data, model.parents, method=estimator, **given)
-        fitted, ended, how = (
-            fit.model,
-            "finished",
-            {"log_likelihood": None, "iterations": 1},
+        if method != "graph":
+            tuning["separators"] = graph or options.separators or None
+        fitted, record, ended = _in_closed_form(
+            model, rows, graph, method, tuning, output
         )
-        if rows.ended != "interrupted":
-            how["log_likelihood"] = _log_likelihood(fitted, data, output)
-        how |= {} if data.is_complete else _families(fit, output)
     else:
         raise OptionError(
             "--method and --missingness are for a network; fit other models by 'em'"
         )
     if graph is not None:
-        how["missingness"] = graph.kind
-    record = {**how, "seconds": clock() - begun, **rows.record}
-    ended = rows.ended if rows.ended != "finished" else ended
-    return output.save(record, write=partial(el.write_model, fitted), status=ended)
+        record["missingness"] = graph.kind
+    record |= {"seconds": clock() - begun, **rows.record}
+    write = partial(el.write_model, fitted)
+    return output.save(record, write=write, status=worst(rows.ended, ended))
 
 
 def _model(options: Fit) -> Model:
@@ -99,9 +79,7 @@ def _model(options: Fit) -> Model:
     suffix = suffix_of(locate(options.source, ".bif"))
     if suffix not in STRUCTURES:
         # a network's own parameters do not count
-        return el.read_model(
-            options.source, normalise=suffix in NETWORKS and NETWORKS[suffix].normalises
-        )
+        return el.read_model(options.source, normalise=suffix in NETWORKS)
     graph = el.read_graph(options.source)
     table = load_merged(options.table, options, options.cluster)
     states = tuple(table.states[table.index(name)] for name in graph.names)
@@ -109,54 +87,97 @@ def _model(options: Fit) -> Model:
     return el.fit_complete(no_rows, graph.parents)
 
 
-def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
-    """Return what EM begins with: the estimate of a closed form, or the network in a file."""
-    if not isinstance(model, el.BayesianNetwork):
+def _default_method(
+    model: Model,
+    data: el.Dataset,
+    graph: el.MissingnessGraph | None,
+    tuning: Mapping[str, Any],
+) -> str:
+    """Return the method where none is given: a closed form unless an option of EM is given."""
+    if tuning.keys() - {"smoothing"} or not isinstance(model, el.BayesianNetwork):
+        return "em"
+    if graph is not None:
+        return "graph"
+    return "complete" if data.is_complete else "em"
+
+
+EM = tuple[Callable[..., EMResult[Any]], Callable[[Floats], Model]]
+"""The function that runs EM, and the model with the parameters of an iteration."""
+
+
+def _network_em(
+    model: el.BayesianNetwork,
+    data: el.Dataset,
+    graph: el.MissingnessGraph,
+    **tuning: Any,
+) -> EM:
+    """Return EM for a network together with the missingness indicators of a graph."""
+    families = [*model.parents, *graph.parents(data.names)]
+    extended = graph.extended(data)
+
+    def model_of(parameters: Floats) -> Model:
+        return without_indicators(network_of(extended, families, parameters), graph)
+
+    run = partial(fit_with_indicators, data, model.parents, graph, **tuning)
+    return run, model_of
+
+
+def _naive_bayes_em(
+    model: el.NaiveBayes,
+    data: el.Dataset,
+    graph: el.MissingnessGraph,
+    *,
+    seed: int,
+    **tuning: Any,
+) -> EM:
+    """Return EM for a naive Bayes model, which has no random starts."""
+    if "starts" in tuning:
         raise OptionError(
-            "--start is for a network; a decision graph or a naive Bayes model starts from its own "
-            "parameters: leave --start out"
+            "--starts: a naive Bayes model starts from its own parameters only"
         )
-    method = Path(
-        start
-    ).name  # a run file puts its folder before what may be the name of a file
-    if method in DELETION_METHODS and not Path(start).exists():
-        return el.fit_deletion(data, model.parents, method=method).model
-    return el.read_network(start)
+
+    def model_of(parameters: Floats) -> Model:
+        table = parameters.reshape(-1, model.n_components)
+        return replace(model, prior=table[0], parameters=table[1:])
+
+    return partial(el.fit_naive_bayes, model, data, **tuning), model_of
 
 
-def _with_components(
-    model: el.NaiveBayes, parameters: NDArray[np.float64]
-) -> el.NaiveBayes:
-    """Return naive Bayes with a prior and tables that stand one after the other."""
-    k = model.n_components
-    return replace(
-        model, prior=parameters[:k], parameters=parameters[k:].reshape(-1, k)
-    )
+def _decision_graph_em(
+    model: el.DecisionGraph,
+    data: el.Dataset,
+    graph: el.MissingnessGraph,
+    **tuning: Any,
+) -> EM:
+    """Return EM for a decision graph."""
+    return partial(el.refine, model, data, **tuning), model.with_parameters
+
+
+MODEL_CLASSES: Mapping[type[Model], tuple[Mapping[str, Any], Callable[..., EM]]] = {
+    el.BayesianNetwork: (NETWORKS, _network_em),
+    el.NaiveBayes: (NAIVE_BAYES, _naive_bayes_em),
+    el.DecisionGraph: (GRAPHS, _decision_graph_em),
+}
+"""The file formats of each class of models, and its EM."""
+
+TUNING = ("iterations", "tolerance", "starts", "start", "smoothing")
+"""Options of EM; closed forms have the last one."""
 
 
 def _by_em(
     model: Model,
-    data: el.Dataset,
+    rows: Rows,
     graph: el.MissingnessGraph | None,
-    given: Mapping[str, Any],
+    tuning: dict[str, Any],
     output: Output,
-    time_limit: float | None,
-) -> tuple[Model, dict[str, Any], str]:
-    """Return the model with its parameters by EM, the record of how EM went, and how it ended."""
-    hidden = graph or IGNORABLE
-    run: Callable[..., EMResult[Any]]
-    model_of: Callable[[NDArray[np.float64]], Model]
-    if isinstance(model, el.DecisionGraph):
-        run, model_of = partial(el.refine, model, data, **given), model.with_parameters
-    elif isinstance(model, el.NaiveBayes):
-        run = partial(el.fit_naive_bayes, model, data, **given)
-        model_of = partial(_with_components, model)
-    else:
-        families = [*model.parents, *hidden.parents(data.names)]
-        whole = partial(network_of, hidden.extended(data), families)
-        run = partial(fit_with_indicators, data, model.parents, hidden, **given)
-        model_of = lambda parameters: without_indicators(whole(parameters), hidden)  # noqa: E731
-    result, ended = _shown(run, model_of, output, time_limit)
+) -> Fitted:
+    """Fit a model by EM: a network together with the indicators of a missingness graph."""
+    if "start" in tuning:
+        tuning["start"] = _start(tuning["start"], model, rows.table)
+    indicators = graph or IGNORABLE
+    _, em_of = MODEL_CLASSES[type(model)]
+    em = em_of(model, rows.table, indicators, **tuning)
+    result, ended = _monitored(em, output, rows.time_left)
     fitted = result.model
     record = {
         "log_likelihood": result.log_likelihood,
@@ -164,26 +185,41 @@ def _by_em(
         "iterations": result.iterations,
         "converged": result.converged,
         "starts": [start._asdict() for start in result.starts],
-        **({} if result.smoothing is None else {"smoothing": result.smoothing}),
     }
+    if result.smoothing is not None:
+        record["smoothing"] = result.smoothing
     if isinstance(model, el.BayesianNetwork):
-        fitted = without_indicators(fitted, hidden)
+        fitted = without_indicators(fitted, indicators)
         if graph is not None:
             output.note(
                 "The log-likelihood is that of the observed cells and of which are missing"
             )
-            recovered = el.recoverability(model.parents, model.names, graph)
-            record["families"] = {one.child: one.to_dict() for one in recovered}
+            recoveries = el.recoverability(model.parents, model.names, graph)
+            record["families"] = {
+                recovery.child: recovery.to_dict() for recovery in recoveries
+            }
     return fitted, record, ended
 
 
-def _shown(
-    run: Callable[..., EMResult[Any]],
-    model_of: Callable[[NDArray[np.float64]], Model],
-    output: Output,
-    time_limit: float | None,
+def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
+    """Return the first network of EM: the estimate of a closed form, or the network in a file."""
+    if not isinstance(model, el.BayesianNetwork):
+        raise OptionError(
+            "--start is for a network; a decision graph or a naive Bayes model starts from its own "
+            "parameters: leave --start out"
+        )
+    # a run file puts its folder before what may be the name of a file
+    method = Path(start).name
+    if method in DELETION_METHODS and not Path(start).exists():
+        return el.fit_deletion(data, model.parents, method=method).model
+    return el.read_network(start)
+
+
+def _monitored(
+    em: EM, output: Output, time_limit: float | None
 ) -> tuple[EMResult[Any], str]:
     """Run EM, show its progress and write its best models; return its result, and how it ended."""
+    run, model_of = em
     best: EMState | None = None
     begun = 0
     with output.progress_display("EM") as display:
@@ -218,13 +254,37 @@ def _shown(
     return result, "finished"
 
 
+def _in_closed_form(
+    model: el.BayesianNetwork,
+    rows: Rows,
+    graph: el.MissingnessGraph | None,
+    method: str,
+    options: Mapping[str, Any],
+    output: Output,
+) -> Fitted:
+    """Estimate a network by deletion, or by the formulas of a missingness graph."""
+    fit: DeletionFit
+    if graph is not None and method == "graph":
+        fit = el.fit_by_missingness_graph(rows.table, model.parents, graph, **options)
+    else:
+        # 'complete' counts available cases
+        estimator: Any = "aca" if method == "complete" else method
+        fit = el.fit_deletion(rows.table, model.parents, method=estimator, **options)
+    record: dict[str, Any] = {"log_likelihood": None, "iterations": 1}
+    if rows.ended != "interrupted":
+        record["log_likelihood"] = _log_likelihood(fit.model, rows.table, output)
+    if not rows.table.is_complete:
+        record |= _families(fit, output)
+    return fit.model, record, "finished"
+
+
 def _log_likelihood(
     network: el.BayesianNetwork, data: el.Dataset, output: Output
 ) -> float | None:
-    """Return the log-likelihood of the observed cells; nothing where inference takes too long."""
+    """Return the log-likelihood of the observed cells; ``None`` where inference takes too long."""
     try:
         cells = elimination_cells(network, network.aligned_codes(data))
-        if cells > MOST_CELLS:
+        if cells > MAX_CELLS:
             raise TooLargeError(
                 f"it takes {cells:.1e} table cells; 'evaluate' computes it"
             )
@@ -235,12 +295,14 @@ def _log_likelihood(
 
 
 def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
-    """Return what an estimate in closed form used of each family; say what rows do not support."""
-    families = [*zip(fit.model.names, fit.families, strict=True)]
-    for name, family in families:
-        if family.recovery is not None and not family.recovery.is_recoverable:
+    """Return the rows and formulas of each family's estimate; note families without support."""
+    keys = ("separators", "families", "rows_per_family", "replaced")
+    content: dict[str, dict[str, Any]] = {key: {} for key in keys}
+    for name, family in zip(fit.model.names, fit.families, strict=True):
+        recovery = family.recovery
+        if recovery is not None and not recovery.is_recoverable:
             output.note(
-                f"{family.recovery.formula()}. It was estimated in the rows that observe it, which "
+                f"{recovery.formula()}. It was estimated in the rows that observe it, which "
                 "is biased where the graph is right; '--method em' may do better"
             )
         elif family.weights.keys() == {"prior"}:
@@ -248,16 +310,15 @@ def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
                 f"No row observes the family of {name!r}: its estimate rests on the smoothing; "
                 "'--method em' uses all observed cells"
             )
-    found: dict[str, dict[str, Any]] = {
-        "separators": {
-            k: f.separators for k, f in families if f.separators is not None
-        },
-        "families": {k: f.recovery.to_dict() for k, f in families if f.recovery},
-        "rows_per_family": {k: f.rows for k, f in families},
-        "replaced": {
-            k: {other: rows for other, rows in f.weights.items() if other != fit.method}
-            for k, f in families
-            if k in fit.unsupported
-        },
-    }
-    return {key: content for key, content in found.items() if content}
+        if family.separators is not None:
+            content["separators"][name] = family.separators
+        if recovery is not None:
+            content["families"][name] = recovery.to_dict()
+        content["rows_per_family"][name] = family.rows
+        if name in fit.unsupported:
+            content["replaced"][name] = {
+                method: rows
+                for method, rows in family.weights.items()
+                if method != fit.method
+            }
+    return {key: families for key, families in content.items() if families}

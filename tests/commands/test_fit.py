@@ -197,7 +197,7 @@ def test_deletion_needs_no_inference(wind, monkeypatch):
         raise TooLargeError("tables of 1e+17 cells")
 
     words = (*wind, "--method", "d-mar")
-    monkeypatch.setattr("exactlearn.commands.fit.MOST_CELLS", -1)
+    monkeypatch.setattr("exactlearn.commands.fit.MAX_CELLS", -1)
     assert run_json(*words)["log_likelihood"] is None
     assert "log-likelihood is left out: it takes" in told(*words)
     monkeypatch.undo()
