@@ -20,6 +20,7 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SETTING
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
+from exactlearn._runtime.offsets import owners
 from exactlearn.errors import SolverError, as_written
 
 from .acyclicity import Acyclicity
@@ -27,7 +28,6 @@ from .clusters import Counted, Support
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
 from .iterated_local_search import OrderSearch
-from .problem import owners
 
 if TYPE_CHECKING:
     from .candidate_table import Row

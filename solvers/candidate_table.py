@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.offsets import offsets, owners
 from exactlearn.graphs.dag import children, topological_order
 
 from .components import WORD, bit_sets
@@ -37,7 +38,7 @@ from .constraints import (
     RequiredAdjacency,
     RequiredAncestor,
 )
-from .problem import Arc, Problem, offsets, owners
+from .problem import Arc, Problem
 
 Parents = tuple[tuple[int, ...], ...]
 

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
+from exactlearn._runtime.offsets import offsets
 
 from .components import Candidates
-from .problem import offsets
 
 MIN_VIOLATION = 1e-4
 """Smallest violation worth a cut."""

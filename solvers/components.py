@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.offsets import offsets, owners
 
-from .problem import Problem, offsets, owners
+from .problem import Problem
 
 WORD = 64
 """Bits in one word of a bit set."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.offsets import owners
 
 from .components import Component
-from .problem import owners
 
 MISSING = -1e15
 """Stands for the score of a variable that has no candidate that can be chosen."""

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.offsets import offsets, owners
 
 from .clusters import disjoint_clusters
 from .components import Candidates, families_of
 from .multipliers import Multipliers, satisfied
-from .problem import Problem, offsets, owners
+from .problem import Problem
 
 FINEST = 1e-6
 """Limit of the reduced costs, relative to the first one, below which a dual ascent does not go."""

@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import n_threads
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.offsets import offsets
 
 from .components import WORD, Component, bits_to_matrix, undominated
 from .multipliers import Multipliers, rewards
-from .problem import offsets
 
 ONE = np.uint64(1)
 

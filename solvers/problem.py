@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.argument_kinds import as_names, instance_of, refusal
 from exactlearn._runtime.arguments import checked_arguments, named, register
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.offsets import offsets, owners
 from exactlearn._runtime.variable_arguments import ArcsLike, parent_set
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -598,16 +599,6 @@ class Problem(
                 raise OptionError(
                     f"the constraint on arc {parent} -> {child} names no arc"
                 )
-
-
-def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of several stretches of those lengths begins, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def owners(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of the stretch that each item of a concatenation is in, shape (items,)."""
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 register(

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.offsets import offsets
 
 from .certificate import (
     DENOMINATOR,
@@ -44,7 +45,6 @@ from .clusters import Counted, Support
 from .components import strong_components
 from .multipliers import Multipliers
 from .problem import Problem as Arrays
-from .problem import offsets
 from .relaxation import Relaxed
 from .root import CuttingPlanes, RoundLimits
 

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.offsets import offsets
 from exactlearn.errors import SolverError
 
 from .clusters import Counted
 from .components import Candidates, families_of
 from .multipliers import Multipliers, SatisfiedClusters
-from .problem import offsets
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""

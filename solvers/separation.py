@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, overwrite
+from exactlearn._runtime.offsets import offsets
 
 from .clusters import MIN_VIOLATION, POSITIVE, Counted, Support, disjoint_clusters
-from .problem import offsets
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 """Values above which candidates count in the search for minimal clusters, besides all positive."""

@@ -27,9 +27,9 @@ from exactlearn.scoring.incremental_tables import (
     forget,
     gains,
     holds,
-    set_sizes,
 )
 from exactlearn.scoring.scores import ScoreLike
+from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem
 

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.number_arguments import MAX_WHOLE
+from exactlearn._runtime.offsets import offsets
 from exactlearn.graphs.dag import topological_order
-from exactlearn.scoring.incremental_tables import holders, set_sizes
+from exactlearn.scoring.incremental_tables import holders
+from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
-from exactlearn.solvers.problem import Arc, Problem, offsets
+from exactlearn.solvers.problem import Arc, Problem
 
 Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.offsets import offsets
 from exactlearn.augmentation.families import Families, FamilyRules
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.incremental_tables import Rows, Sets, change_cell, gains
-from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.problem import Problem
 
 # Largest number of local completions, of all families together, that are scored.
 MAX_COMPLETIONS = 20_000_000

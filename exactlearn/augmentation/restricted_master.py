@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.offsets import offsets
 from exactlearn.augmentation.families import Families
 from exactlearn.augmentation.incomplete_rows import MissingCells, payers_of
 from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxation
 from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.problem import offsets
 from exactlearn.solvers.relaxation import LinearProgram
 from exactlearn.solvers.separation import (
     FEW_CLUSTERS,

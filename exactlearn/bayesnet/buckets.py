@@ -11,13 +11,14 @@ message lacks that axis.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.offsets import offsets
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import children, moral_graph
 from exactlearn.graphs.triangulation import elimination_clusters, elimination_order
@@ -89,7 +90,7 @@ def buckets(
     for v, cluster in zip(order, elimination_clusters(adjacency, order), strict=True):
         separators[v] = sorted(cluster - {v}, key=lambda u: -int(position[u]))
     families = [[*ps, v] for v, ps in enumerate(parents)]
-    sizes = (int(cardinalities[family].prod()) for family in families)
+    sizes = [cardinalities[family].prod() for family in families]
     return Buckets(
         np.array(order, np.int64),
         position,
@@ -97,8 +98,8 @@ def buckets(
         *_flat(separators),
         *_flat(families),
         *_flat(children(families)),
-        _starts(sizes),
-        _starts(cardinalities.tolist()),
+        offsets(sizes),
+        offsets(cardinalities),
     )
 
 
@@ -107,16 +108,11 @@ def flat_tables(tables: Iterable[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *(np.ravel(table) for table in tables)])
 
 
-def _starts(lengths: Iterable[int]) -> NDArray[np.int64]:
-    return np.array([0, *accumulate(lengths)], np.int64)
-
-
 def _flat(
     lists: Sequence[Sequence[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return _starts(map(len, lists)), np.array(
-        [v for one in lists for v in one], np.int64
-    )
+    """Return where each list begins in their concatenation, and the concatenation."""
+    return offsets([*map(len, lists)]), np.array([*chain(*lists)], np.int64)
 
 
 PRUNED = 2**15 - 1

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
 from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.bucket_elimination import collect, distribute, marginals
 from exactlearn.bayesnet.buckets import (
     PRUNED,
@@ -192,12 +193,12 @@ BLOCK_WORK = 2.0**23
 def n_subsets(codes: Codes, cardinalities: Numbers, most: int) -> tuple[Floats, Floats]:
     """Return how many sets of up to ``most`` missing variables parts have, and their cells."""
     missing = codes < 0
-    n_sets = _symmetric_sums(missing.astype(np.int64), most)
-    n_cells = _symmetric_sums(missing * cardinalities, most)
+    n_sets = symmetric_sums(missing.astype(np.int64), most)
+    n_cells = symmetric_sums(missing * cardinalities, most)
     return n_sets[:, 1:].sum(axis=1), n_cells[:, 1:].sum(axis=1)
 
 
-def _symmetric_sums(factors: Numbers, most: int) -> Floats:
+def symmetric_sums(factors: Numbers, most: int) -> Floats:
     """Return the elementary symmetric polynomials of rows of numbers, shape (rows, most + 1)."""
     sums = np.zeros((len(factors), most + 1))
     sums[:, 0] = 1.0
@@ -243,20 +244,20 @@ def subset_posteriors(
     """
     nodes, cells = n_subsets(codes, layout.cardinality, most)
     found = SubsetPosteriors(
-        np.concatenate([[0], np.cumsum(nodes)]).astype(np.int64),
+        offsets(nodes),
         np.zeros(int(nodes.sum()), np.int64),
         np.zeros(int(nodes.sum()), np.int64),
         np.zeros(int(cells.sum())),
     )
     work = cells * (row_sizes(layout, codes)[:, 0] + 16)
     space = space_for(layout, codes)
-    start = np.concatenate([[0], np.cumsum(cells)])
+    start = offsets(cells)
     for block in blocks(work, BLOCK_WORK):
         if control.is_over and block.start > 0:
             break
         begin = block.start
         end = block.stop
-        first = int(start[begin])
+        first = start[begin]
         impossible = _fill(
             layout, tables, codes, order, most, space, begin, end, first, found
         )

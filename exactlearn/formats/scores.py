@@ -45,12 +45,13 @@ from exactlearn._runtime.files import (
     suffix_of,
     temporary_folder,
 )
+from exactlearn._runtime.offsets import offsets
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.content import CERTIFICATE, SCORES, expecting
 from exactlearn.solvers.certificate import FORMAT, Certificate
 from exactlearn.solvers.certificate_checker import ENCODED, KEYS, LONGEST, NUMBER
-from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.problem import Problem
 
 LONGEST_COUNT = 9
 """Most digits of a count; a longer one can only be a mistake."""

@@ -21,6 +21,7 @@ from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import Workers, n_threads, running
+from exactlearn._runtime.offsets import offsets
 from exactlearn._runtime.progress import counting
 from exactlearn._runtime.variable_arguments import ArcsLike
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
@@ -375,7 +376,7 @@ def _problem(
         names=names,
         first=np.searchsorted(child[order], np.arange(len(names) + 1)).astype(np.int64),
         scores=scores[order],
-        member_first=np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64),
+        member_first=offsets(sizes[order]),
         members=members[members >= 0],
         required=required,
         forbidden=forbidden,

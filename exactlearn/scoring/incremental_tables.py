@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.offsets import offsets
+from exactlearn.bayesnet.missing_parts import symmetric_sums
 from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.set_tables import set_states
 from exactlearn.scoring.terms import Functions, rise, value
 
 BLOCK = 2**24
@@ -78,11 +81,7 @@ def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
     The tables of the sets of ``m`` variables have as many cells together as the ``m``-th elementary
     symmetric polynomial of the numbers of states.
     """
-    of_size = np.zeros(largest + 1)
-    of_size[0] = 1.0
-    for states in cardinalities:
-        of_size[1:] += states * of_size[:-1]
-    return float(of_size.sum())
+    return float(symmetric_sums(cardinalities[np.newaxis], largest).sum())
 
 
 def tabulate(
@@ -105,9 +104,10 @@ def tabulate(
     control
         When its search is over, the tables left are not counted.
     """
-    sizes = set_sizes(rows.cardinalities, members)
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    strides = _strides(rows.cardinalities, members)
+    states = set_states(rows.cardinalities, members)
+    first = offsets(states.prod(axis=1))
+    after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] / states
+    strides = np.where(members >= 0, after, 0).astype(np.int32)
     holding_first, holding, place = holders(members, len(rows.cardinalities))
     sets = Sets(
         members=members,
@@ -131,23 +131,6 @@ def tabulate(
     return sets
 
 
-def set_sizes(
-    cardinalities: NDArray[np.int64], members: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Return the number of configurations of each set, shape (sets,)."""
-    states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
-    sizes: NDArray[np.float64] = states.prod(axis=1)
-    return sizes
-
-
-def _strides(
-    cardinalities: NDArray[np.int64], members: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    states = np.where(members >= 0, cardinalities[members], 1)
-    after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
-    return np.where(members >= 0, after, 0).astype(np.int32)
-
-
 def holders(
     members: NDArray[np.int32], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -159,9 +142,8 @@ def holders(
     owner, place = np.nonzero(members >= 0)
     variable = members[owner, place]
     order = np.argsort(variable, kind="stable")
-    first = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n))])
     return (
-        first.astype(np.int64),
+        offsets(np.bincount(variable, minlength=n)),
         owner[order].astype(np.int32),
         place[order].astype(np.int32),
     )

@@ -34,6 +34,8 @@ from exactlearn.scoring.set_tables import (
     count_set,
     counting_space,
     index_rows,
+    set_sizes,
+    set_states,
     take_counts,
 )
 from exactlearn.scoring.terms import Functions, Terms, TermTables, value
@@ -113,15 +115,6 @@ class SetSums:
         """Return space for one thread to count sets of up to so many variables."""
         return counting_space(self.rows, max(1, min(depth, len(self.order))))
 
-    def sizes(self, sets: NDArray[np.int32]) -> Floats:
-        """Return the number of configurations of each set, shape (sets,)."""
-        sizes: Floats = self.states(sets).prod(axis=1)
-        return sizes
-
-    def states(self, sets: NDArray[np.int32]) -> Floats:
-        """Return the number of states of each element, 1 for padding, shape (sets, elements)."""
-        return np.where(sets < 0, 1, self.rows.cardinalities[sets]).astype(np.float64)
-
     def sums(
         self, sets: NDArray[np.int32], terms: Terms, space: Space
     ) -> tuple[Floats, Floats]:
@@ -143,7 +136,7 @@ class SetSums:
             The sums, shape (sets, forms), and the number of observed configurations, where one that
             weighs less than one row counts by its weight, shape (sets,).
         """
-        numbers = terms.function[terms.places(self.sizes(sets))]
+        numbers = terms.function[terms.places(set_sizes(self.rows.cardinalities, sets))]
         return self._fill(
             sets, numbers, np.empty(0), np.empty(0, np.int64), terms, space
         )
@@ -165,7 +158,7 @@ class SetSums:
             configurations of the set, shape (sets,) each.
         """
         r = self.rows.cardinalities[sets[:, 0]]
-        sizes = self.sizes(sets)
+        sizes = set_sizes(self.rows.cardinalities, sets)
         numbers = terms.function[terms.places(sizes), terms.cell[r]]
         parents_numbers = terms.function[
             terms.places(sizes / r), terms.configuration[r]
@@ -319,8 +312,8 @@ class TableScorer:
         sets = joined.sets
         nodes = joined.nodes
         best = joined.best
-        states = self.sums.states(sets)
-        sizes = self.sums.sizes(sets)
+        states = set_states(self.sums.rows.cardinalities, sets)
+        sizes = states.prod(axis=1)
         terms = self.sums.tables.covering(np.append(sizes[:, None] / states, sizes))
         r = states.astype(np.int64)
         places = terms.places(sizes)[:, None]
@@ -428,7 +421,7 @@ class SetValues:
             owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
         ] = place
         # V(S): the sum over the table of S less the penalties of its variables one by one.
-        states = self._sums.states(members)
+        states = set_states(self._sums.rows.cardinalities, members)
         sizes = np.cumprod(states, axis=1).astype(np.float64)
         terms = self._sums.tables.covering(np.append(1.0, sizes))
         penalties = terms.penalty[terms.places(sizes), states.astype(np.int64)]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.missing_parts import SubsetPosteriors
 
 LARGEST_EXACT_TOTAL = 2.0**53
@@ -135,6 +136,20 @@ class Space(NamedTuple):
     entries: Entries | None
 
 
+def set_states(
+    cardinalities: NDArray[np.int64], sets: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the number of states of each element, 1 for padding, shape (sets, elements)."""
+    return np.where(sets < 0, 1, cardinalities[sets]).astype(np.float64)
+
+
+def set_sizes(
+    cardinalities: NDArray[np.int64], sets: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the number of configurations of each set, shape (sets,)."""
+    return np.asarray(set_states(cardinalities, sets).prod(axis=1))
+
+
 def index_rows(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
@@ -164,7 +179,7 @@ def index_rows(
         total=total,
         cardinalities=cardinalities,
         common=np.array(common, np.int64),
-        deviant_first=np.cumsum([0, *map(len, deviants)]).astype(np.int64),
+        deviant_first=offsets([*map(len, deviants)]),
         deviants=np.concatenate([np.zeros(0, np.int32), *deviants]),
         subtract=is_whole,
         missing=missing,

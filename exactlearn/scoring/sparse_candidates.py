@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.executors import Workers, running
+from exactlearn._runtime.offsets import offsets
 from exactlearn._runtime.variable_arguments import Index, arcs_by_index
 from exactlearn.data.blocks import Blocks, DistinctRows, summed
 from exactlearn.data.dataset import Dataset, as_dataset, require_complete
@@ -185,7 +186,7 @@ def pairwise_information(
     NDArray[np.float64]
         Shape (variables, variables), symmetric; the diagonal has the entropies.
     """
-    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    first = offsets(sizes)[:-1]
     total = counts[: sizes[0], : sizes[0]].sum()
     probabilities = counts / total
     terms = probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))
@@ -236,7 +237,7 @@ class _PairCounts:
         names: Sequence[str],
         states: Sequence[Sequence[str]],
     ) -> None:
-        self.first = np.concatenate([[0], np.cumsum([*map(len, states)])])
+        self.first = offsets([*map(len, states)])
         self.counts = np.zeros((self.first[-1], self.first[-1]))
         self.families = _Projections(families, names, states)
         self.rows = 0
