@@ -39,11 +39,11 @@ from exactlearn.reporting.page import (
     data_tables,
     legend,
     parts,
-    templates,
 )
 from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
+from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
@@ -80,20 +80,15 @@ def html(value: Displayed) -> str | None:
         for name, text in value._figures.items()
         if not text.startswith(("BayesianNetwork(", "Dataset("))
     }
-    return (
-        templates()
-        .get_template("notebook.html")
-        .render(
-            name=type(value).__name__,
-            figures=figures,
-            svg=picture,
-            legend=""
-            if drawing is None
-            else legend(drawing, STRENGTHS["edge_strength"]),
-            texts=_texts(value),
-            sections=describe(record, most=MOST_TABLES) if record else (),
-            details=details,
-        )
+    return rendered(
+        "notebook.html",
+        name=type(value).__name__,
+        figures=figures,
+        svg=picture,
+        legend="" if drawing is None else legend(drawing, STRENGTHS["edge_strength"]),
+        texts=_texts(value),
+        sections=describe(record, most=MOST_TABLES) if record else (),
+        details=details,
     )
 
 
@@ -107,9 +102,7 @@ def _drawn(drawing: Drawing) -> Markup | None:
     with suppress(TooLargeError):
         picture = placed(drawing)
         least = SMALLEST * PIXELS * picture.whole_size[0]
-        return Markup(
-            svg_file(picture, f"min-width:{least:.0f}px;max-width:100%;height:auto")
-        )
+        return svg_file(picture, f"min-width:{least:.0f}px;max-width:100%;height:auto")
     return None
 
 

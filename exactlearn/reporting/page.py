@@ -6,7 +6,7 @@ Without its script everything is there but the conditional tables on hover, zoom
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
 from math import isfinite
 from shlex import join
@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -41,7 +40,8 @@ from exactlearn.reporting.drawing import (
 )
 from exactlearn.reporting.placed_drawing import placed
 from exactlearn.reporting.records import named_arcs
-from exactlearn.reporting.svg_picture import svg_element, svg_group
+from exactlearn.reporting.svg_picture import PIXELS, svg_group
+from exactlearn.reporting.templates import macros, rendered
 
 MOST_ROWS = 500
 """Most rows of a table of the page."""
@@ -134,18 +134,9 @@ class PageContent:
         }
 
 
-@cache
-def templates() -> Environment:
-    """Return the templates of this package, which escape every text."""
-    return Environment(
-        loader=PackageLoader("exactlearn.reporting", ""), autoescape=True
-    )
-
-
-@cache
 def parts() -> Any:
     """Return the macros of ``parts.html``: tables, facts, pictures."""
-    return templates().get_template("parts.html").module
+    return macros("parts.html")
 
 
 def page(found: PageContent) -> str:
@@ -161,10 +152,10 @@ def page(found: PageContent) -> str:
     ids = [f"{title.lower().replace(' ', '-')}" for title, _ in made]
     ids = [f"{id_}-{k}" if id_ in ids[:k] else id_ for k, id_ in enumerate(ids)]
     sections = [(id_, *one) for id_, one in zip(ids, made, strict=True)]
-    template = templates().get_template("page.html")
-    return (
-        template.render(title=found.title, notes=found.notes, sections=sections) + "\n"
+    text = rendered(
+        "page.html", title=found.title, notes=found.notes, sections=sections
     )
+    return text + "\n"
 
 
 def _sections(found: PageContent) -> Iterator[tuple[str, Markup]]:
@@ -285,11 +276,10 @@ def _picture(
         drawn = placed(drawing)
     except TooLargeError as error:
         return Markup('<p class="note">No picture: {}.</p>').format(error)
-    svg = Markup(
-        svg_element(drawn.size, f'role="group" aria-label="{name}"', svg_group(drawn))
-    )
     labels = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
-    picture: Markup = parts().picture(name, svg, text, list(labels), tables)
+    picture: Markup = parts().picture(
+        name, drawn.size, svg_group(drawn), PIXELS, text, list(labels), tables
+    )
     return picture
 
 
