@@ -93,7 +93,7 @@ def write_reference(app: object) -> None:
 def _commands() -> list[str]:
     """Return the parts of the page of all commands: the help of each, below the overview's titles.
 
-    It is the text that ``exactlearn COMMAND --help`` prints.
+    It is the text that ``exactlearn COMMAND --help-all`` prints.
     """
     parts = [
         "# Commands",
@@ -103,6 +103,7 @@ def _commands() -> list[str]:
         parts.append(f"## {group}")
         for name in (name for name, known in COMMANDS.items() if known.group == group):
             command = main.get_command(click.Context(main), name)
+            command.show_all()
             context = click.Context(
                 command, info_name=f"exactlearn {name}", max_content_width=100
             )

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from exactlearn.commands import COMMANDS, line_of, options_of
-from exactlearn.commands.declare import about_of
+from exactlearn.commands.declare import about_of, help_of
 from exactlearn.commands.sections import (
     Criterion,
     GraphParameters,
@@ -74,7 +74,7 @@ def _table(section: type[Any], known: list[Field[Any]]) -> str:
             if (choices := about_of(one).choices)
             else _kind(hints[one.name]),
             _default(one),
-            about_of(one).help.split("  [")[0],
+            help_of(section, one.name).split("  [")[0],
         )
         for one in fields(section)
         if one not in alike

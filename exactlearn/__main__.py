@@ -102,11 +102,11 @@ def as_option(parameter: str, value: Any = None) -> str:
     >>> as_option("states", {"year": "*", "month": "*"})
     "--categorical 'year,month'"
     >>> as_option("header", False), as_option("score", "bdeu"), as_option("time_limit")
-    ('--no-header', '--criterion bdeu', '--time-limit')
+    ('--no-header', '--score bdeu', '--time-limit')
     """
     if value is False:
         return f"--no-{parameter}"
-    flag = f"--{_FLAGS.get(parameter, parameter).replace('_', '-')}"
+    flag = f"--{parameter.replace('_', '-')}"
     if (
         parameter == "states"
         and isinstance(value, Mapping)
@@ -122,10 +122,6 @@ def as_option(parameter: str, value: Any = None) -> str:
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
     return flag if value is None or value is True else f"{flag} {value}"
-
-
-_FLAGS = {"score": "criterion", "required": "require", "forbidden": "forbid"}
-"""Options that have another name than the parameter."""
 
 
 def _exit_status(read: Callable[[], Any], debug: bool) -> int:

@@ -6,7 +6,6 @@ so that ``--help`` imports none of the latter.
 """
 
 import logging
-import re
 from collections.abc import Callable
 from importlib import import_module
 from inspect import getdoc
@@ -38,8 +37,8 @@ class Command(NamedTuple):
 
 def options_of(name: str) -> type[Any]:
     """Return the class of a command's options."""
-    kind: type[Any] = _at(COMMANDS[name].options)
-    return kind
+    declared: type[Any] = _at(COMMANDS[name].options)
+    return declared
 
 
 def line_of(name: str) -> str:
@@ -48,33 +47,53 @@ def line_of(name: str) -> str:
 
 
 def body_of(name: str) -> Callable[[Any, Any], Any]:
-    """Return the function that does a command's work, for which the package is imported."""
+    """Return the function that does a command's work; its module is imported for it."""
     body: Callable[[Any, Any], Any] = _at(COMMANDS[name].run)
     return body
 
 
 def _at(place: Any) -> Any:
-    """Return what a place names, as ``fit.run``; anything else as it is."""
+    """Return the object of a place such as ``fit.run``, or the object given itself."""
     if not isinstance(place, str):
         return place
     module, _, name = place.partition(".")
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-_GROUPS = {
-    "Learn": "run.run solve.run fit.run models.run_learn_nb",
-    "Missing cells": "completion.run_augment completion.run_impute completion.run_missingness",
-    "Decision graphs": "models.run_compile models.run_learn_pdg",
-    "Ask": "models.run_query models.run_graph",
-    "Judge": "judge.run_compare judge.run_evaluate files.run_verify report.run",
-    "Files": "files.run_simulate files.run_convert files.run_instances",
+GROUPS = {
+    "Learn": {
+        "run": "run.run",
+        "solve": "solve.run",
+        "fit": "fit.run",
+        "learn-nb": "models.run_learn_nb",
+    },
+    "Missing cells": {
+        "augment": "completion.run_augment",
+        "impute": "completion.run_impute",
+        "missingness": "completion.run_missingness",
+    },
+    "Decision graphs": {
+        "compile": "models.run_compile",
+        "learn-pdg": "models.run_learn_pdg",
+    },
+    "Ask": {"query": "models.run_query", "graph": "models.run_graph"},
+    "Judge": {
+        "compare": "judge.run_compare",
+        "evaluate": "judge.run_evaluate",
+        "verify": "files.run_verify",
+        "report": "report.run",
+    },
+    "Files": {
+        "simulate": "files.run_simulate",
+        "convert": "files.run_convert",
+        "instances": "files.run_instances",
+    },
 }
-"""Titles in the overview, each with the functions of its commands."""
+"""Titles in the overview, each with its commands and the functions that do their work."""
 
 COMMANDS = {
     name: Command(f"declarations.{name.title().replace('-', '')}", run, group)
-    for group, runs in _GROUPS.items()
-    for run in runs.split()
-    for name in (re.sub(r"\.run$|.*\.run_", "", run).replace("_", "-"),)
+    for group, bodies in GROUPS.items()
+    for name, run in bodies.items()
 }
 """Each command with the class of its options, its function and its title."""

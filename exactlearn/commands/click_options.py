@@ -6,9 +6,9 @@ A command's module is imported once its options are read, and is run by the call
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from functools import partial
-from inspect import get_annotations, getdoc
+from inspect import getdoc
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -24,10 +24,37 @@ from exactlearn.errors import ColumnWarning, StateWarning
 D = TypeVar("D", bound=declare.Declared)
 
 GROUPS = (
-    *("Options", "Score", "Search", "Several networks", "Constraints", "Parameters"),
-    *("Table", "Output"),
+    "Options",
+    "Score",
+    "Search",
+    "Several networks",
+    "Constraints",
+    "Parameters",
+    "Table",
+    "Output",
 )
 """Titles of the groups of options that come last in a help, in their order."""
+
+ALIASES = {"criterion": "score", "require": "required", "forbid": "forbidden"}
+"""Earlier names of options, which still work."""
+
+_NETWORK = "A network (.bif, .xmlbif, .bifxml, .xml, .net)"
+_OTHERS = "a decision graph (.pdg.json) or a naive Bayes model (.nb.json)"
+_NAMED = "to read, also the name of a bundled network."
+
+FILES = {
+    "NETWORK": f"{_NETWORK}; {_NAMED}",
+    "MODEL": f"{_NETWORK}, {_OTHERS}; {_NAMED}",
+}
+"""Words for files in helps, with the formats that they stand for."""
+
+
+class GroupedOption(click.Option):
+    """An option with the title in the help that it stands below."""
+
+    def __init__(self, *args: Any, group: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.group = group
 
 
 class GroupedCommand(click.Command):
@@ -35,43 +62,37 @@ class GroupedCommand(click.Command):
 
     Parameters
     ----------
-    groups
-        The title of each option's group, in the order that options have in their groups.
     examples
         Command lines.
     """
 
-    def __init__(
-        self, *args: Any, groups: Mapping[str, str], examples: str, **more: Any
-    ) -> None:
+    def __init__(self, *args: Any, examples: str, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.groups, self.examples = groups, examples
+        self.examples = examples
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         """Write the options, below the titles of their groups."""
-        known = {
-            one.name: one
-            for one in self.get_params(ctx)
-            if isinstance(one, click.Option)
-        }
-        found: dict[str, list[tuple[str, str]]] = {}
-        others = dict.fromkeys(known.keys() - self.groups.keys(), "Output")
-        for name, title in {**self.groups, **others}.items():
-            if name in known and (line := known[name].get_help_record(ctx)):
-                found.setdefault(title, []).append(line)
-        words = [self.help or "", *(one.metavar or "" for one in self.get_params(ctx))]
-        if files := [
-            (k, text) for k, text in FILES.items() if any(k in one for one in words)
-        ]:
+        parameters = self.get_params(ctx)
+
+        # Formats of files, if the help names a word for them.
+        text = " ".join([self.help or "", *(p.metavar or "" for p in parameters)])
+        formats = [(word, meaning) for word, meaning in FILES.items() if word in text]
+        if formats:
             with formatter.section("Files"):
-                formatter.write_dl(files)
-        for title in sorted(
-            found, key=lambda t: GROUPS.index(t) if t in GROUPS else -1
-        ):
+                formatter.write_dl(formats)
+
+        # Options; the titles that only this command has come first.
+        lines: dict[str, list[tuple[str, str]]] = {}
+        for parameter in parameters:
+            if line := parameter.get_help_record(ctx):
+                title = getattr(parameter, "group", "Output")
+                lines.setdefault(title, []).append(line)
+        order = [title for title in lines if title not in GROUPS] + [*GROUPS]
+        for title in sorted(lines, key=order.index):
             with formatter.section(title):
-                formatter.write_dl(found[title])
+                formatter.write_dl(lines[title])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
@@ -80,9 +101,15 @@ class GroupedCommand(click.Command):
                 for line in self.examples.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
+    def show_all(self) -> None:
+        """Let the help have all options, also those that few tables need."""
+        for parameter in self.params:
+            if isinstance(parameter, click.Option):
+                parameter.hidden = False
+
 
 def command(name: str) -> click.Command:
-    """Return a command of the command line; called, it returns what runs it."""
+    """Return a command of the command line; called, it returns the function that runs it."""
     declared: type[declare.Declared] = options_of(name)
 
     def call(**values: Any) -> Callable[[], int]:
@@ -93,18 +120,33 @@ def command(name: str) -> click.Command:
         return partial(_run, body_of(name), options, output, words)
 
     text, _, examples = (getdoc(declared) or "").partition(declare.EXAMPLES)
+    help_all = GroupedOption(
+        ["--help-all"],
+        group="Output",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        help="Show the options that few tables need, too.",
+    )
     return GroupedCommand(
         name,
         callback=call,
-        params=[*parameters(declared), *parameters(Output)],
+        # The options that all commands share come first in their groups.
+        params=[*parameters(Output), *parameters(declared), help_all],
         help=text.partition(declare.PARAMETERS)[0],
-        groups={
-            one.name: declare.group_of(kind, one.name) or "Options"
-            for kind in (Output, declared)  # what all commands share comes first
-            for one in fields(kind)  # type: ignore[arg-type]
-        },
         examples=examples,
+        context_settings={"token_normalize_func": lambda word: ALIASES.get(word, word)},
     )
+
+
+def _show_all(ctx: click.Context, option: click.Parameter, is_asked: bool) -> None:
+    """Print the help with all options, and end."""
+    if is_asked:
+        assert isinstance(ctx.command, GroupedCommand)
+        ctx.command.show_all()
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 def _run(
@@ -113,6 +155,7 @@ def _run(
     output: Output,
     words: Sequence[str],
 ) -> int:
+    """Run a command whose options are read, print its answer and return the exit status."""
     from exactlearn.commands.places import require_places  # of no use to a help
 
     with ExitStack() as around:
@@ -128,17 +171,13 @@ def _run(
 
 
 def parameters(declared: type[declare.Declared]) -> list[click.Parameter]:
-    """Return the parameters of the command line for a class: its own fields first."""
-    hints, order = get_type_hints(declared), declared.__mro__
-    known = [
-        one for one in declared.known().values() if not declare.about_of(one).in_files
+    """Return the parameters of the command line for a class of options."""
+    hints = get_type_hints(declared)
+    return [
+        _parameter(declared, option, _without_none(hints[option.name]))
+        for option in declared.known().values()
+        if not declare.about_of(option).in_files
     ]
-    known.sort(
-        key=lambda f: max(
-            k for k, c in enumerate(order) if f.name in get_annotations(c)
-        )
-    )
-    return [_parameter(one, _without_none(hints[one.name])) for one in known]
 
 
 def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
@@ -149,15 +188,15 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
     OptionError
         When one does not follow its form, or is out of range.
     """
-    found: dict[str, Any] = {}
-    for one in fields(declared):  # type: ignore[arg-type]
-        value, about = values.get(one.name), declare.about_of(one)
-        if one.default is True:
-            found[one.name] = not value
+    given: dict[str, Any] = {}
+    for name, option in declared.known().items():
+        value = values.get(name)
+        read = declare.about_of(option).read
+        if option.default is True:
+            given[name] = not value
         elif value is not None and value != ():
-            flag = declare.flags_of(one)[0]
-            found[one.name] = about.read(value, flag) if about.read else value
-    options = declared(**found)
+            given[name] = read(value, declare.flags_of(option)[0]) if read else value
+    options = declared(**given)
     options.refuse_unused()
     return options
 
@@ -166,7 +205,8 @@ class _NumberOrWord(click.ParamType[Any]):
     """A number, or one of some words."""
 
     def __init__(self, number: click.ParamType[Any], words: tuple[str, ...]) -> None:
-        self.number, self.words = number, words
+        self.number = number
+        self.words = words
         self.name = f"number or {' or '.join(map(repr, words))}"
 
     def convert(
@@ -183,65 +223,65 @@ class _NumberOrWord(click.ParamType[Any]):
 
 
 def _without_none(hint: Any) -> Any:
+    """Return an annotation without the ``None`` that stands for an option left out."""
     if get_origin(hint) not in (Union, UnionType):
         return hint
     return Union[tuple(kind for kind in get_args(hint) if kind is not NoneType)]  # noqa: UP007
 
 
-def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
-    about = declare.about_of(one)
-    required = one.default is MISSING and one.default_factory is MISSING
+def _parameter(
+    declared: type[declare.Declared], option: Field[Any], kind: Any
+) -> click.Parameter:
+    """Return the argument or the option of a field whose values are of a kind."""
+    about = declare.about_of(option)
+    is_required = option.default is MISSING and option.default_factory is MISSING
     if about.positional:
         return click.Argument(
-            [one.name],
+            [option.name],
             metavar=about.metavar,
             type=_click_type(kind, about),
-            required=required,
+            required=is_required,
             nargs=-1 if get_origin(kind) is tuple else 1,
         )
-    several = get_origin(kind) in (tuple, Mapping) and not about.once
-    default = (
-        None if several or about.read or one.default in (MISSING, None) else one.default
-    )
-    flag = kind is bool
-    return click.Option(
-        [*declare.flags_of(one), one.name],
-        required=required,
-        type=None if flag else _click_type(kind, about),
-        is_flag=flag,
+    is_flag = kind is bool
+    is_repeatable = get_origin(kind) in (tuple, Mapping) and not about.once
+    default = None if option.default is MISSING else option.default
+    if is_repeatable or about.read:
+        default = None
+    is_shown = default is not None and not is_flag
+    if is_flag and default is not None:
+        default = False
+    return GroupedOption(
+        [*declare.flags_of(option), option.name],
+        group=declare.group_of(declared, option.name) or "Options",
+        required=is_required,
+        type=None if is_flag else _click_type(kind, about),
+        is_flag=is_flag,
         hidden=about.hidden,
-        multiple=several,
-        default=None if one.default is None else False if flag else default,
-        show_default=not flag and default is not None,
+        multiple=is_repeatable,
+        default=default,
+        show_default=is_shown,
         metavar=about.metavar,
-        help=about.help,
+        help=declare.help_of(declared, option.name),
     )
-
-
-_NETWORK = "A network (.bif, .xmlbif, .bifxml, .xml, .net)"
-_OTHERS = "a decision graph (.pdg.json) or a naive Bayes model (.nb.json)"
-_NAMED = "to read, also the name of a bundled network."
-
-FILES = {
-    "NETWORK": f"{_NETWORK}; {_NAMED}",
-    "MODEL": f"{_NETWORK}, {_OTHERS}; {_NAMED}",
-}
-"""What names of files in helps stand for."""
 
 
 def _click_type(kind: Any, about: declare.About) -> Any:
+    """Return the type of click for values of a kind."""
     if get_origin(kind) is tuple and about.read is None:
         kind = get_args(kind)[0]
-    if get_origin(kind) is Literal or about.choices:
-        return click.Choice(about.choices() if about.choices else get_args(kind))
+    if about.choices:
+        return click.Choice(about.choices())
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
     if get_origin(kind) in (Union, UnionType):
         number, word = get_args(kind)
         return _NumberOrWord(_click_type(number, about), get_args(word))
     if kind is Path:
         return click.Path(path_type=Path)
-    if about.read is not None:
+    if about.read is not None or kind not in (int, float):
         return click.STRING
-    if kind not in (int, float) or about.least is None:
-        return {int: click.INT, float: click.FLOAT}.get(kind, click.STRING)
-    ranged: Any = click.IntRange if kind is int else click.FloatRange
-    return ranged(about.least, about.most)
+    if about.least is None:
+        return click.INT if kind is int else click.FLOAT
+    number_in_range: Any = click.IntRange if kind is int else click.FloatRange
+    return number_in_range(about.least, about.most)

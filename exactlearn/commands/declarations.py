@@ -31,6 +31,13 @@ METHODS = (
 )
 """Methods of an imputer, as in :mod:`exactlearn.imputation.methods`."""
 
+IMPUTERS = (
+    *("branching", "exact", "gadget", "t-local"),
+    *("structural-em", "structural-em-hard"),
+    *("knn", "iterative", "logistic", "mice", "forest", "boosted"),
+)
+"""The other methods of completing a table there."""
+
 FitMethod = Literal[
     "complete",
     "em",
@@ -110,7 +117,7 @@ class Kept(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    checkpoint: Path | None = option(None, writes=True, metavar="FOLDER")
+    checkpoint: Path | None = option(None, writes=True, metavar="FOLDER", hidden=True)
 
 
 class Solve(
@@ -174,7 +181,7 @@ class Solve(
     --------
     exactlearn solve asia-mnar-complete
     exactlearn solve lucas-mcar --max-parents 2 --time-limit 60 -o lucas
-    exactlearn solve asia-mnar-complete --require 'smoke->lung' --best 3
+    exactlearn solve asia-mnar-complete --required 'smoke->lung' --best 3
     exactlearn solve asia-mnar-complete --solver kes --greediness 0.5 --restarts 20 --json
     """
 
@@ -197,10 +204,13 @@ class Solve(
     solver: str = option(
         "auto",
         choices=registered(
-            "solvers.strategy.COMPONENT_SOLVERS", "auto", *sections.CLASS_SEARCHES
+            "solvers.strategy.COMPONENT_SOLVERS",
+            *("auto", *sections.CLASS_SEARCHES, *sections.SOLVERS),
         ),
     )
-    start: str | None = option(None, reads=True, metavar="NETWORK|RESULT.json|GRAPH")
+    start: str | None = option(
+        None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
+    )
     counts: CountsName = option("expected")
     gap: float = option(0.0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, in_files=True)
@@ -384,7 +394,7 @@ class Impute(Imputing):
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
     method: str | None = option(
-        None, choices=registered("imputation.methods.METHODS", *METHODS)
+        None, choices=registered("imputation.methods.METHODS", *METHODS, *IMPUTERS)
     )
     network: str | None = option(
         None, reads=True, metavar="NETWORK", only="method=posterior|mpe|multiple|None"

@@ -7,11 +7,10 @@ among its parameters. Types, ranges and defaults of the fields are those of key 
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from inspect import get_annotations, getdoc
 from math import inf
-from pathlib import Path
 from typing import Any, ClassVar, dataclass_transform
 
 from exactlearn._runtime.number_arguments import (
@@ -25,12 +24,12 @@ from exactlearn.errors import OptionError
 
 @dataclass(kw_only=True)
 class About:
-    """What a field says of its option beside type and default.
+    """An option beside the type and the default of its field.
 
     Parameters
     ----------
     help
-        The text of its parameter in the docstring.
+        Its text, where the docstring of the class has none.
     flags
         Names on the command line, where they are not the field's with two dashes.
     metavar
@@ -59,7 +58,7 @@ class About:
     in_files
         Whether only files have it as a key, and the command line has no option.
     hidden
-        Whether the help leaves it out.
+        Whether only ``--help-all`` shows it: few tables need it.
     """
 
     help: str = ""
@@ -90,15 +89,13 @@ class About:
 
     def take_range(self, kind: NumberKind) -> None:
         """Take the range of a kind of number, where the option has none of its own."""
-        if (
-            self.least is not None or kind.is_open
-        ):  # an open range is checked by the score
-            return
+        if self.least is not None or kind.is_open:
+            return  # an open range is checked by the score
         self.least = int(kind.minimum)
         if kind.maximum not in (MAX_WHOLE, MAX_FINITE, inf):
             self.most = kind.maximum
 
-    def check(self, key: str, found: Any) -> None:
+    def check(self, key: str, value: Any) -> None:
         """Refuse numbers out of range.
 
         Raises
@@ -106,25 +103,22 @@ class About:
         OptionError
             With the key that holds one.
         """
-        if isinstance(found, Mapping):
-            for name, value in found.items():
-                self.check(f"{key}.{name}", value)
-        elif self.least is not None and isinstance(found, int | float):
-            most = sys.float_info.max if self.most is None else self.most
-            if not self.least <= found <= most:
-                text = (
-                    f"{self.least} to {most:g}"
-                    if self.most
-                    else f"at least {self.least}"
-                )
-                raise OptionError(f"{key}: expected {text}, found {found}")
+        if isinstance(value, Mapping):
+            for name, entry in value.items():
+                self.check(f"{key}.{name}", entry)
+        elif self.least is not None and isinstance(value, int | float):
+            maximum = sys.float_info.max if self.most is None else self.most
+            if not self.least <= value <= maximum:
+                at_least = f"at least {self.least}"
+                expected = f"{self.least} to {maximum:g}" if self.most else at_least
+                raise OptionError(f"{key}: expected {expected}, found {value}")
 
 
 PARAMETERS = "\nParameters\n----------\n"
 EXAMPLES = "\nExamples\n--------\n"
 
 _ENTRY = re.compile(r"^(\w+)\n((?: .*\n?)+)", re.MULTILINE)
-"""A parameter in a docstring, and what is said of it."""
+"""A parameter in a docstring, and its text."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -136,6 +130,8 @@ class Declared:
     groups
         Titles in the help, each with the names of fields that stand below it; ``*`` for all fields
         of the class that no title has.
+    helps
+        The text of each field that the docstring of the class has among its parameters.
     written_in_run
         What a step of a run file writes where it does not say: a file, a folder or nothing.
     files_in_folder
@@ -147,17 +143,19 @@ class Declared:
     """
 
     groups: ClassVar[Mapping[str, str]] = {}
+    helps: ClassVar[Mapping[str, str]] = {}
     needs: ClassVar[Mapping[str, Sequence[str]]] = {}
     written_in_run: ClassVar[str] = ""
     files_in_folder: ClassVar[tuple[str, ...]] = ("result.json",)
 
     def __init_subclass__(cls) -> None:
-        """Make the dataclass, whose options say what its docstring says of each parameter."""
+        """Make the dataclass; its options have the texts of the docstring's parameters."""
         _, _, section = (getdoc(cls) or "").partition(PARAMETERS)
-        for name, text in _ENTRY.findall(section.partition(EXAMPLES)[0]):
-            vars(cls)[name].metadata["about"].help = " ".join(text.split()).replace(
-                " [default:", "  [default:"
-            )
+        entries = _ENTRY.findall(section.partition(EXAMPLES)[0])
+        cls.helps = {
+            name: " ".join(text.split()).replace(" [default:", "  [default:")
+            for name, text in entries
+        }
         for name in get_annotations(cls):
             declared = vars(cls).get(name)
             if isinstance(declared, Field) and name in NUMBERS:
@@ -166,14 +164,16 @@ class Declared:
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and options that do not go together."""
-        for name, one in self.known().items():
-            about, flag = about_of(one), flags_of(one)[0]
+        options = self.known()
+        for name, option in options.items():
+            about = about_of(option)
             about.check(name.rstrip("_"), getattr(self, name))
             if not self.is_given(name):
                 continue
-            for other in filter(self.is_given, about.excludes):
+            flag = flags_of(option)[0]
+            for excluded in filter(self.is_given, about.excludes):
                 raise OptionError(
-                    f"{flag} and --{_dashed(other)} exclude each other: give one"
+                    f"{flag} and {flags_of(options[excluded])[0]} exclude each other: give one"
                 )
             if about.only and (reason := self._unmet(about.only)):
                 raise OptionError(f"{flag} {reason}")
@@ -200,42 +200,39 @@ class Declared:
 
     def _unmet(self, condition: str) -> str:
         """Return why an option of a condition has no effect; empty where the condition holds."""
-        is_excluded = condition.startswith("not ")
         alternatives = condition.removeprefix("not ").split(" or ")
-        holding = [
-            alternative for alternative in alternatives if self._holds(alternative)
-        ]
-        if is_excluded and holding:
+        holding = list(filter(self._holds, alternatives))
+        if condition.startswith("not "):
+            if not holding:
+                return ""
             return (
                 f"has no effect beside {self._shown(holding[0])}: leave one of them out"
             )
-        if is_excluded or holding:
+        if holding:
             return ""
         needed = " or ".join(map(self._shown, alternatives))
         return f"is for {needed}: give both, or leave it out"
 
     def _holds(self, condition: str) -> bool:
         """Return whether an option is given, or has one of some values."""
-        key, _, values = condition.partition("=")
-        return (
-            str(getattr(self, key)) in values.split("|")
-            if values
-            else self.is_given(key)
-        )
+        name, _, values = condition.partition("=")
+        if not values:
+            return self.is_given(name)
+        return str(getattr(self, name)) in values.split("|")
 
     def _shown(self, condition: str) -> str:
         """Return a condition as the command line has it."""
-        key, _, values = condition.partition("=")
-        about = about_of(self.known()[key])
-        if about.positional:
-            return str(about.metavar).strip("[]")
+        name, _, values = condition.partition("=")
+        option = self.known()[name]
+        if about_of(option).positional:
+            return str(about_of(option).metavar).strip("[]")
         words = " or ".join(value for value in values.split("|") if value != "None")
-        return f"--{_dashed(key)} {words}".rstrip()
+        return f"{flags_of(option)[0]} {words}".rstrip()
 
     @classmethod
     def known(cls) -> dict[str, Field[Any]]:
         """Return the fields by their names."""
-        return {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+        return {option.name: option for option in fields(cls)}  # type: ignore[arg-type]
 
     def is_given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
@@ -248,19 +245,20 @@ class Declared:
 
     def files(self) -> Iterator[tuple[str, Any, About]]:
         """Yield name, value and description of each option that names a file."""
-        for name, one in self.known().items():
-            about, value = about_of(one), getattr(self, name)
+        for name, option in self.known().items():
+            about = about_of(option)
+            value = getattr(self, name)
             if (about.reads or about.writes) and value is not None:
                 yield name, value, about
 
     @property
     def output_in_run(self) -> str:
-        """What a step writes that does not say."""
+        """The file or folder that a step writes which names none."""
         return self.written_in_run
 
 
 def option(default: Any = MISSING, **about: Any) -> Any:
-    """Return a field with a default, and what :class:`About` says of it."""
+    """Return a field with a default, and the entries of its :class:`About`."""
     metadata = {"about": About(**about), "choices": about.get("choices")}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -282,19 +280,22 @@ def with_default(declared: type[Declared], name: str, default: Any) -> Any:
     return field(default=default, metadata=declared.known()[name].metadata)
 
 
-def about_of(one: Field[Any]) -> About:
-    """Return what is said of a field."""
-    found: About = one.metadata.get("about", About())
-    return found
+def about_of(option: Field[Any]) -> About:
+    """Return the description of a field's option."""
+    about: About = option.metadata.get("about", About())
+    return about
 
 
-def flags_of(one: Field[Any]) -> tuple[str, ...]:
+def flags_of(option: Field[Any]) -> tuple[str, ...]:
     """Return the names of an option on the command line, the long one first."""
-    return about_of(one).flags or (f"--{_dashed(one.name)}",)
+    dashed = option.name.rstrip("_").replace("_", "-")
+    return about_of(option).flags or (f"--{dashed}",)
 
 
-def _dashed(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
+def help_of(declared: type[Declared], name: str) -> str:
+    """Return the text of an option, by the nearest class whose docstring has it."""
+    texts = (vars(cls).get("helps", {}).get(name) for cls in declared.__mro__)
+    return next(filter(None, texts), about_of(declared.known()[name]).help)
 
 
 def group_of(declared: type[Declared], name: str) -> str:
@@ -332,41 +333,27 @@ def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-def registered(registry: str, *before: str) -> Callable[[], tuple[str, ...]]:
-    """Return what returns the names of a registry: a dictionary in a module of the package.
+def registered(registry: str, *names: str) -> Callable[[], tuple[str, ...]]:
+    """Return a function that lists names, and what else a registry has once it is imported.
 
-    They are read from its source until it is imported, so that ``--help`` imports nothing of what
-    is registered.
+    So ``--help`` imports nothing of what is registered.
 
     Parameters
     ----------
     registry
-        Module and name.
-    before
-        Names that stand before them; one that the registry has, too, stands there only.
+        Module of the package, and name of a dictionary there.
+    names
+        Its keys, and the names that stand before them.
 
     Examples
     --------
-    >>> registered("augmentation.augment.METHODS")()
-    ('branching', 'exact', 'gadget', 't-local', 'mode')
+    >>> registered("augmentation.augment.METHODS", "branching", "exact")()[:2]
+    ('branching', 'exact')
     """
     module, _, name = registry.rpartition(".")
 
-    def names() -> tuple[str, ...]:
-        found: Iterable[str]
-        if loaded := sys.modules.get(f"exactlearn.{module}"):
-            found = getattr(loaded, name)
-        else:
-            path = (
-                Path(__file__)
-                .parents[1]
-                .joinpath(*module.split("."))
-                .with_suffix(".py")
-            )
-            source = path.read_text(encoding="utf-8").partition(f"\n{name}: ")[2]
-            found = re.findall(
-                r'^    "([^"]+)": ', source.partition("\n}")[0], re.MULTILINE
-            )
-        return tuple(dict.fromkeys((*before, *found)))
+    def listed() -> tuple[str, ...]:
+        loaded = sys.modules.get(f"exactlearn.{module}")
+        return tuple(dict.fromkeys((*names, *getattr(loaded, name, ()))))
 
-    return names
+    return listed

@@ -94,7 +94,7 @@ class Output(Declared):
     quiet: bool = option(False, flags=("--quiet", "-q"))
     verbose: bool = option(False, flags=("--verbose", "-v"))
     debug: bool = option(False, hidden=True)
-    overwrite: bool = option(False)
+    overwrite: bool = option(False, hidden=True)
 
     def answer(self, answer: Answer) -> int:
         """Print an answer, as JSON or described; return the exit status.

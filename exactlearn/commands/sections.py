@@ -28,6 +28,15 @@ LearnerName = Literal[
 ]
 MissingnessName = Literal["ignored", "learned"]
 
+CRITERIA = ("bdeu", "bic", "aic", "penalised")
+"""Names of scores, as in :mod:`exactlearn.scoring.scores`."""
+
+SOLVERS = ("scip", "order-graph", "root", "dynamic", "ordering")
+"""Names of component solvers, as in :mod:`exactlearn.solvers.strategy`."""
+
+AUGMENTATIONS = ("branching", "exact", "gadget", "t-local", "mode")
+"""Methods of augmentation, as in :mod:`exactlearn.augmentation.augment`."""
+
 CLASS_SEARCHES = ("ges", "kes")
 """Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""
 
@@ -85,21 +94,21 @@ class Reading(Declared):
     groups: ClassVar = {"Table": "*"}
 
     missing: tuple[str, ...] = option(MISSING_SYMBOLS, metavar="SYMBOL")
-    header: bool = option(True, flags=("--no-header",))
+    header: bool = option(True, flags=("--no-header",), hidden=True)
     names: tuple[str, ...] = option((), in_files=True)
     separator: str | None = option(None, in_files=True)
     arities: bool | None = option(None, flags=("--arities/--no-arities",), hidden=True)
-    decimal: str = option(".", choices=lambda: (".", ","))
+    decimal: str = option(".", choices=lambda: (".", ","), hidden=True)
     drop: tuple[str, ...] = option((), metavar="NAME")
     discretise: Mapping[str, str] = option({}, metavar="NAME=METHOD:BINS", read=pairs)
     categorical: tuple[str, ...] = option(
-        (), metavar="A,B,...", read=names_by_commas, once=True
+        (), metavar="A,B,...", read=names_by_commas, once=True, hidden=True
     )
     tidy: bool = option(False)
     states: Mapping[str, tuple[str, ...]] = option(
         {}, metavar="NAME=A,B,C", read=_state_lists
     )
-    weights: str | None = option(None, metavar="NAME")
+    weights: str | None = option(None, metavar="NAME", hidden=True)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -151,7 +160,7 @@ class OnCluster(Declared):
 
     groups: ClassVar = {"Search": "cluster"}
 
-    cluster: str | None = option(None, metavar="local|ADDRESS")
+    cluster: str | None = option(None, metavar="local|ADDRESS", hidden=True)
 
 
 class Clustered(Reading, OnCluster):
@@ -180,7 +189,11 @@ class Criterion(Declared):
 
     groups: ClassVar = {"Score": "*"}
 
-    criterion: str = option("bdeu", choices=registered("scoring.scores.CRITERIA"))
+    criterion: str = option(
+        "bdeu",
+        flags=("--score",),
+        choices=registered("scoring.scores.CRITERIA", *CRITERIA),
+    )
     ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
     max_parents: int | Literal["none"] = option(3)
     size_weight: float | None = option(None, only="criterion=penalised")
@@ -239,8 +252,8 @@ class Constrained(Declared):
 
     groups: ClassVar = {"Constraints": "*"}
 
-    required: tuple[str, ...] = option((), flags=("--require",), metavar="'A->B'")
-    forbidden: tuple[str, ...] = option((), flags=("--forbid",), metavar="'A->B'")
+    required: tuple[str, ...] = option((), metavar="'A->B'")
+    forbidden: tuple[str, ...] = option((), metavar="'A->B'")
     required_adjacent: tuple[str, ...] = option((), in_files=True)
     forbidden_adjacent: tuple[str, ...] = option((), in_files=True)
     required_ancestors: tuple[str, ...] = option((), in_files=True)
@@ -273,7 +286,7 @@ class Selection(Constrained, Random):
 
     solver: str = option(
         "auto",
-        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto"),
+        choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *SOLVERS),
     )
     constraints: str | None = option(None, reads=True, metavar="FILE.toml")
     time_limit: float | None = option(None)
@@ -312,7 +325,8 @@ class Search(Climbing):
     groups: ClassVar = {"Search": "*"}
 
     method: str = option(
-        "branching", choices=registered("augmentation.augment.METHODS")
+        "branching",
+        choices=registered("augmentation.augment.METHODS", *AUGMENTATIONS),
     )
 
 

@@ -305,7 +305,7 @@ CRITERIA: dict[str, Callable[[float, float | None], Score]] = {
     "aic": lambda ess, size_weight: AIC(),
     "penalised": _penalised,
 }
-"""The registry of scores with a name, such as that of the option ``--criterion``.
+"""The registry of scores with a name, such as that of the option ``--score``.
 
 Each function returns a score for an equivalent sample size and a trade-off (``None``: not given).
 """

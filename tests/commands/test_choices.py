@@ -30,7 +30,7 @@ LINES = {
 """The command lines that a choice is added to."""
 
 BESIDE = {
-    "--criterion penalised": "--size-weight 0.3",
+    "--score penalised": "--size-weight 0.3",
     "compile --decimal ,": "--data full.csv",
     "learn-pdg --parameters available": "--method em",
     "learn-pdg --parameters complete": "--method em",
@@ -118,7 +118,7 @@ def test_the_size_weight_is_that_of_the_penalised_score(
         0.7 * network.log_likelihood(table) - penalty, abs=1e-9
     )
     assert "give --size-weight 0.1" in fails(*line)
-    assert "--size-weight is for --criterion penalised" in fails(
+    assert "--size-weight is for --score penalised" in fails(
         "solve", "full.csv", "--size-weight", 0.3
     )
     assert "not in the range" in fails(*line, "--size-weight", 2)

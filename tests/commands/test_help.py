@@ -8,7 +8,7 @@ import pytest
 
 from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.click_options import command
-from exactlearn.commands.declare import about_of, group_of
+from exactlearn.commands.declare import about_of, flags_of, group_of, help_of
 from exactlearn.commands.output import Output
 from exactlearn.evaluation.cross_validation import LEARNERS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
@@ -43,7 +43,7 @@ def test_each_option_stands_once_below_a_title(name):
             about_of(one).positional or about_of(one).in_files or about_of(one).hidden
         )
     ]
-    assert len(listed) == len(declared) + 1  # and --help
+    assert len(listed) == len(declared) + 2  # --help-all and --help
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -58,9 +58,40 @@ def test_no_list_is_long():
         max(len(flags) for name in COMMANDS for flags in sections(name).values()) <= 11
     )
     assert (
-        sum(map(len, sections("solve").values())) <= 37
+        sum(map(len, sections("solve").values())) <= 30
     )  # with those of all commands and --help
     assert len(sections("solve").keys() - {"Files", "Examples"}) <= 6
+
+
+def test_all_options_stand_in_the_long_help():
+    shown = run("solve", "--help-all")
+    for option in fields(options_of("solve")):
+        if not (about_of(option).positional or about_of(option).in_files):
+            assert f"  {flags_of(option)[0].split('/')[0]} " in shown
+
+
+def test_a_help_is_not_changed_by_classes_that_describe_an_option_anew():
+    ess = options_of("solve").known()["ess"]
+    assert "10 for networks" in help_of(options_of("impute"), "ess")
+    assert "10 for networks" not in help_of(options_of("solve"), ess.name)
+    assert "10 for networks" not in " ".join(run("solve", "--help").split())
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("--criterion bic", "--score bic"),
+        ("--forbid A->B", "--forbidden A->B"),
+        ("--require A->B", "--required A->B"),
+    ],
+)
+def test_earlier_names_of_options_still_work(before, now):
+    parsed = [
+        command("solve").make_context("solve", ["table.csv", *words.split()]).params
+        for words in (before, now)
+    ]
+    assert parsed[0] == parsed[1]
+    assert parsed[0] != command("solve").make_context("solve", ["table.csv"]).params
 
 
 def test_groups_stand_in_one_order_with_the_output_last():
@@ -68,7 +99,7 @@ def test_groups_stand_in_one_order_with_the_output_last():
     assert found[0] == "Score"
     assert found[-1] == "Output"
     assert found.index("Search") < found.index("Constraints") < found.index("Table")
-    assert sections("solve")["Score"][:3] == ["--criterion", "--ess", "--max-parents"]
+    assert sections("solve")["Score"][:3] == ["--score", "--ess", "--max-parents"]
     assert sections("solve")["Output"][0] == "-o"
     assert next(iter(sections("query"))) == "Options"
 

@@ -12,7 +12,7 @@ QUERY = "query asia"
 PATHS = "query aisa", "run aisa", "instances aisa"
 
 REFUSED = [
-    ("solve cancer --criterion bic --ess 2", "--ess is for --criterion bdeu"),
+    ("solve cancer --criterion bic --ess 2", "--ess is for --score bdeu"),
     *((words, "did you mean 'asia'") for words in PATHS),
     ("query missing/net.bif", "missing/net.bif: no such file"),
     (f"{QUERY} -e smoke=maybe", "no state 'maybe'"),
@@ -150,13 +150,13 @@ REFUSED = [
     ("solve full.csv --solver ges --best 2", "--best cannot be honoured"),
     (
         "solve full.csv --solver kes --require Smoker->Cancer",
-        "--require cannot be honoured",
+        "--required cannot be honoured",
     ),
     (
         "solve full.csv --solver ges --certificate c.json",
         "--certificate cannot be honoured",
     ),
-    ("solve full.csv --ess auto --criterion bic", "--criterion bdeu"),
+    ("solve full.csv --ess auto --criterion bic", "--score bdeu"),
     ("solve full.csv --ess several", "auto"),
     *(
         (f"solve scores.jkl --{option}", "is for a table, but scores were given")
