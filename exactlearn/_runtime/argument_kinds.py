@@ -20,6 +20,12 @@ def listed(names: str | Iterable[str]) -> Iterable[str]:
     return [names] if isinstance(names, str) else names
 
 
+def as_list(value: Any) -> list[Any]:
+    """Return the entries of a list or the like, and a single object as a list of it."""
+    is_list = isinstance(value, Iterable) and not isinstance(value, str)
+    return list(value) if is_list else [value]
+
+
 def as_names(value: Any, name: str = "names", kinds: Any = str) -> list[Any]:
     """Return a list of names; a single one is a list of it.
 
@@ -33,8 +39,7 @@ def as_names(value: Any, name: str = "names", kinds: Any = str) -> list[Any]:
     >>> as_names("v4"), as_names(("a", "b")), as_labels(3)
     (['v4'], ['a', 'b'], [3])
     """
-    listed = isinstance(value, Iterable) and not isinstance(value, str)
-    labels = list(value) if listed else [value]
+    labels = as_list(value)
     for label in labels:
         if not isinstance(label, kinds) or isinstance(label, bool):
             raise refusal(name, "a name or a list of names", label, "pass strings")
@@ -50,16 +55,18 @@ def refusal(
 ) -> ArgumentError:
     """Return the error for an argument of the wrong kind, with what to pass instead."""
     kind = type(value).__name__
-    found = f"an object of type {kind}"
+    description = f"an object of type {kind}"
     if isinstance(value, type):
-        found = f"the class {value.__name__}"
+        description = f"the class {value.__name__}"
     elif value is None:
-        found = "None"
+        description = "None"
     elif isinstance(value, str | int | float):
-        found = f"{str(value)[:40]!r}, of type {kind}"
-    advice = f"; {instead}" if instead else ""
-    place = f"argument {name_written(name)!r}"
-    return ArgumentError(f"{place}: expected {expected}, found {found}{advice}")
+        description = f"{str(value)[:40]!r}, of type {kind}"
+    if instead:
+        description += f"; {instead}"
+    return ArgumentError(
+        f"argument {name_written(name)!r}: expected {expected}, found {description}"
+    )
 
 
 def as_states(value: Any, name: str = "states") -> Any:
@@ -71,7 +78,7 @@ def as_states(value: Any, name: str = "states") -> Any:
         When it is no mapping, or a state is no string.
     """
     if isinstance(value, Mapping):
-        return {key: as_names(own, name) for key, own in value.items()}
+        return {key: as_names(states, name) for key, states in value.items()}
     raise refusal(
         name, "the states of variables", value, "pass {'smoke': ['no', 'yes']}, say"
     )
@@ -112,13 +119,13 @@ def instance_of(
     """
 
     def check(value: Any, name: str) -> Any:
-        for found in (
+        candidates = (
             value,
-            getattr(value, "network", None),
-            getattr(value, "model", None),
-        ):
-            if isinstance(found, kinds):
-                return found
+            *(getattr(value, key, None) for key in ("network", "model")),
+        )
+        for candidate in candidates:
+            if isinstance(candidate, kinds):
+                return candidate
         raise refusal(name, expected, value, instead)
 
     return check

@@ -104,51 +104,51 @@ def checked_arguments(
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        known = {**CHECKS, **special}
-        mine = [
-            (p, known[name])
-            for name, p in signature.parameters.items()
-            if name in known
+        parameters = signature.parameters
+        all_checks = {**CHECKS, **special}
+        checks = [
+            (parameter, _as_check(all_checks[name]))
+            for name, parameter in parameters.items()
+            if name in all_checks
         ]
-        due = [(p, c if isinstance(c, Check) else Check(c)) for p, c in mine]
-        taken = (
-            signature.parameters.keys() - special.keys()
-        )  # with the meaning that all give them
-        keywords = [
-            n for n, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD
-        ]
+        # Of the others, messages may say what all functions mean by them.
+        usual = parameters.keys() - special.keys()
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
-                for name in [
-                    name for name in kwargs if name not in signature.parameters
-                ]:
-                    raise ArgumentError(
-                        f"{function.__name__}() got an unexpected keyword argument {name!r}"
-                        f"{did_you_mean(name, signature.parameters)}"
-                    ) from None
+                for name in kwargs:
+                    if name not in parameters:
+                        raise ArgumentError(
+                            f"{function.__name__}() got an unexpected keyword argument "
+                            f"{name!r}{did_you_mean(name, parameters)}"
+                        ) from None
                 return function(*args, **kwargs)  # which says better what is wrong
             bound.apply_defaults()
             given = bound.arguments
-            with parameters_taken(taken):
-                for name in keywords:  # the options of a function that is called inside
-                    given[name] = {
-                        key: _checked(key, value) for key, value in given[name].items()
-                    }
+            with parameters_taken(usual):
                 for stage in range(3):
                     given |= {
-                        p.name: c.check(given[p.name], p.name, *c.context(given))
-                        for p, c in due
-                        if c.stage == stage and given[p.name] is not p.default
+                        parameter.name: check.check(
+                            given[parameter.name],
+                            parameter.name,
+                            *check.context(given),
+                        )
+                        for parameter, check in checks
+                        if check.stage == stage
+                        and given[parameter.name] is not parameter.default
                     }
                 return function(*bound.args, **bound.kwargs)
 
         return call
 
     return decorate
+
+
+def _as_check(check: Check | PlainCheck) -> Check:
+    return check if isinstance(check, Check) else Check(check)
 
 
 def check_fields(instance: Any, **special: PlainCheck) -> None:
@@ -171,20 +171,10 @@ def check_fields(instance: Any, **special: PlainCheck) -> None:
     """
     checks = {**CHECKS, **special}
     for field in fields(instance):
-        check, value = checks.get(field.name), getattr(instance, field.name)
-        if (
-            check is not None
-            and not isinstance(check, Check)
-            and value is not field.default
-        ):
+        check = checks.get(field.name)
+        value = getattr(instance, field.name)
+        if check and not isinstance(check, Check) and value is not field.default:
             object.__setattr__(instance, field.name, check(value, field.name))
-
-
-def _checked(name: str, value: Any) -> Any:
-    """Return an option as the function called inside wants it, where it is a number."""
-    if value is None or name not in NUMBERS:
-        return value
-    return NUMBERS[name](value, name)
 
 
 class Named(Protocol):
@@ -211,9 +201,9 @@ def named_results(
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = function(*args, **kwargs)
+            result = function(*args, **kwargs)
             names = getattr(args[0] if args else kwargs[first], "names", ())
-            return by_name(found, names) if names else found
+            return by_name(result, names) if names else result
 
         return call
 
@@ -227,14 +217,15 @@ def set_by_name(variables: Iterable[int], names: Sequence[str]) -> frozenset[str
 
 def _names(given: Given) -> Names:
     """Return the names of the variables that the arguments are about."""
-    if (
-        own := given.get("names")
-    ) is not None:  # where a text was one name, it is a list by now
-        return list(own) if isinstance(own, str) else as_names(own)
-    found = (getattr(value, "names", None) for value in given.values())
-    return next(
-        (names for names in found if isinstance(names, tuple | list) and names), None
-    )
+    names = given.get("names")
+    if names is not None:
+        # Where a text was one name, it is a list by now.
+        return list(names) if isinstance(names, str) else as_names(names)
+    for value in given.values():
+        names = getattr(value, "names", None)
+        if isinstance(names, tuple | list) and names:
+            return names
+    return None
 
 
 def register(**checks: Check | PlainCheck) -> None:
@@ -242,39 +233,36 @@ def register(**checks: Check | PlainCheck) -> None:
     CHECKS.update(checks)
 
 
-_PATHS = "path folder checkpoint"
-_TEXTS = "method solver size cases separator"
-_NAMES = "targets variables first second given"
-_FLAGS = "certify classes header prune tidy"
-_CALLBACKS = "on_begin on_event on_iteration on_model on_progress"
-
 as_path = instance_of(
     (str, os.PathLike), "the path of a file or a folder", "pass a string or a Path"
 )
+as_generator = instance_of(
+    np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"
+)
 
-CHECKS: dict[str, Check | PlainCheck] = {
-    **NUMBERS,
-    "evidence": named(as_evidence),
-    "rng": instance_of(
-        np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"
-    ),
-    "name": as_name,
-    "parents": named(parents_by_index),
-    "child": named(variable_index),
-    "root": named(name_of),
-    "required": named(arcs_by_index),
-    "forbidden": named(arcs_by_index),
-    "states": as_states,
-    "discretise": as_rules,
-    "drop": as_labels,
-    "missing": as_names,
-    "size_weights": all_of(NUMBERS["size_weight"]),
-    **dict.fromkeys(_NAMES.split(), named(names_of)),
-    **dict.fromkeys(_TEXTS.split(), as_text),
-    **dict.fromkeys(_PATHS.split(), as_path),
-    **dict.fromkeys(_FLAGS.split(), as_flag),
-    **dict.fromkeys(_CALLBACKS.split(), as_callback),
+_BY_CHECK: dict[Check | PlainCheck, str] = {
+    as_path: "path folder checkpoint",
+    as_text: "method solver size cases separator",
+    as_flag: "certify classes header prune tidy",
+    as_callback: "on_begin on_event on_iteration on_model on_progress",
+    as_generator: "rng",
+    as_name: "name",
+    as_states: "states",
+    as_rules: "discretise",
+    as_labels: "drop",
+    as_names: "missing",
+    all_of(NUMBERS["size_weight"]): "size_weights",
+    named(as_evidence): "evidence",
+    named(parents_by_index): "parents",
+    named(arcs_by_index): "required forbidden",
+    named(variable_index): "child",
+    named(name_of): "root",
+    named(names_of): "targets variables first second given",
 }
+
+CHECKS: dict[str, Check | PlainCheck] = dict(NUMBERS)
+for _check, _parameters in _BY_CHECK.items():
+    CHECKS |= dict.fromkeys(_parameters.split(), _check)
 """The checks of public functions by the names of their parameters.
 
 The modules of the package's own classes add theirs by :func:`register`.

@@ -5,7 +5,6 @@ value is no number, and NaN is none of any kind.
 """
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from numbers import Integral, Real
@@ -87,25 +86,25 @@ class NumberKind:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise refusal(name, self.expected, value)
         number = _plain(value)
-        if fault := self.fault(number):
-            raise OptionError(f"argument {name_written(name)!r}: {fault}")
-        return int(number) if self.is_whole else number
-
-    def fault(self, number: float) -> str:
-        """Return what is wrong with a number; empty where it is of this kind."""
         if self.is_whole and number > MAX_WHOLE:
-            return f"expected {self.expected}, below 2**63, found {number}"
-        is_in_range = self.minimum <= number <= self.maximum
+            fault = f"expected {self.expected}, below 2**63, found {number}"
+        elif number not in self:
+            fault = f"expected {self.expected}, found {number}"
+        else:
+            return int(number) if self.is_whole else number
+        raise OptionError(f"argument {name_written(name)!r}: {fault}")
+
+    def __contains__(self, number: float) -> bool:
+        """Return whether a number is in the range, and whole where it must be."""
+        is_fraction = self.is_whole and number % 1 != 0
         is_excluded = self.is_open and number == self.minimum
-        if not is_in_range or is_excluded or (self.is_whole and number % 1 != 0):
-            return f"expected {self.expected}, found {number}"
-        return ""
+        is_in_range = self.minimum <= number <= self.maximum
+        return is_in_range and not is_excluded and not is_fraction
 
 
 def _plain(number: Any) -> float:
     """Return a number as an int where it is one and not too large, else as a float."""
-    is_integer = isinstance(number, Integral)
-    if is_integer and -MAX_WHOLE <= int(number) <= MAX_WHOLE:
+    if isinstance(number, Integral) and abs(int(number)) <= MAX_WHOLE:
         return int(number)
     try:
         return float(number)
@@ -132,29 +131,21 @@ SECONDS = real_number(0)
 FRACTION = real_number(0, 1)
 
 
-def _all_of(names: str, kind: NumberKind) -> Iterable[tuple[str, NumberKind]]:
-    return ((name, kind) for name in names.split())
-
-
-NUMBERS: dict[str, NumberKind] = {
-    **dict(
-        _all_of("block_bytes candidate_parents components draws jobs k max_size", COUNT)
-    ),
-    **dict(
-        _all_of("memory_limit networks replicates restarts starts t threads", COUNT)
-    ),
-    **dict(_all_of("iterations queries rows seed steps", SIZE)),
-    **dict(_all_of("bins folds", whole_number(2))),
-    "time_limit": SECONDS,
-    **dict(_all_of("greediness significance size_weight", FRACTION)),
-    **dict(
-        _all_of("gap merge_budget scoring_time tolerance", real_number(0, MAX_FINITE))
-    ),
-    "ess": POSITIVE.or_word("auto"),
-    "factor": real_number(1, MAX_FINITE),
-    "least": real_number(-MAX_FINITE, MAX_FINITE),
-    "max_parents": SIZE.or_word(None),
-    "phases": whole_number(1, 2),
-    "smoothing": real_number(0, MAX_SMOOTHING),
+_NAMES: dict[NumberKind, str] = {
+    COUNT: "block_bytes candidate_parents components draws jobs k max_size memory_limit "
+    "networks replicates restarts starts t threads",
+    SIZE: "iterations queries rows seed steps",
+    SIZE.or_word(None): "max_parents",
+    whole_number(2): "bins folds",
+    whole_number(1, 2): "phases",
+    SECONDS: "time_limit",
+    FRACTION: "greediness significance size_weight",
+    POSITIVE.or_word("auto"): "ess",
+    real_number(0, MAX_FINITE): "gap merge_budget scoring_time tolerance",
+    real_number(0, MAX_SMOOTHING): "smoothing",
+    real_number(1, MAX_FINITE): "factor",
+    real_number(-MAX_FINITE, MAX_FINITE): "least",
 }
+
+NUMBERS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 """The kinds of numbers by the names of parameters, of options and of keys of run files."""

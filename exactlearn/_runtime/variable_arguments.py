@@ -5,11 +5,18 @@ integer is a name and never an index (:func:`variable_index`).
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any
 
-from exactlearn._runtime.argument_kinds import as_name, as_names, listed, refusal
+from exactlearn._runtime.argument_kinds import (
+    as_list,
+    as_name,
+    as_names,
+    listed,
+    refusal,
+)
 from exactlearn.errors import OptionError, did_you_mean
 
 VariableLike = int | Any
@@ -53,12 +60,10 @@ def arcs_by_index(value: Any, name: str, names: Names) -> tuple[tuple[int, int],
     >>> arcs_by_index([("a", "b"), (1, 0)], "required", ["a", "b"])
     ((0, 1), (1, 0))
     """
-    arcs = []
-    for tail, head in as_arcs(value, name):
-        arcs.append(
-            (variable_index(tail, name, names), variable_index(head, name, names))
-        )
-    return tuple(arcs)
+    return tuple(
+        (variable_index(tail, name, names), variable_index(head, name, names))
+        for tail, head in as_arcs(value, name)
+    )
 
 
 def as_arcs(value: Any, name: str) -> list[tuple[Any, Any]]:
@@ -69,14 +74,14 @@ def as_arcs(value: Any, name: str) -> list[tuple[Any, Any]]:
     ArgumentError
         When they are no pairs.
     """
-    expected, instead = (
-        "arcs as pairs of variables",
-        "pass [('smoke', 'lung')] or [(0, 1)], say",
-    )
+    expected = "arcs as pairs of variables"
+    instead = "pass [('smoke', 'lung')] or [(0, 1)], say"
     if not isinstance(value, Iterable) or isinstance(value, str):
         raise refusal(name, expected, value, instead)
+    if hasattr(value, "itertuples"):
+        value = value.itertuples(index=False)
     arcs = []
-    for arc in value.itertuples(index=False) if hasattr(value, "itertuples") else value:
+    for arc in value:
         if isinstance(arc, str) or not isinstance(arc, Collection) or len(arc) != 2:
             raise refusal(name, expected, arc, instead)
         arcs.append(tuple(arc))
@@ -102,48 +107,42 @@ def variable_index(value: Any, name: str, names: Names) -> int:
     >>> variable_index(0, "child", ["3", "2", "0"])
     2
     """
-    key, why = value, ""
-    if names is None or not isinstance(value, str):
-        try:
-            found = _index(value)
-        except TypeError:
-            expected = (
-                "the name or the index of a variable"
-                if names
-                else "the index of a variable"
-            )
-            raise refusal(
-                name, expected, value, "pass 0 for the first variable, say"
-            ) from None
-        if names is None:
-            return _checked_index(found, name)
-        if isinstance(value, Index) or not any(
-            n.removeprefix("-").isdecimal() for n in names
-        ):
-            if 0 <= found < len(names):
-                return Index(found)
-            last = len(names) - 1
+    if names is not None and isinstance(value, str):
+        return _index_of_name(value, name, names)
+    try:
+        number = _index(value)
+    except TypeError:
+        expected = f"{'the name or ' if names else ''}the index of a variable"
+        instead = "pass 0 for the first variable, say"
+        raise refusal(name, expected, value, instead) from None
+    if names is None:
+        if number < 0:
             raise OptionError(
-                f"{name}: no variable {found}; expected a name, or an index from 0 to {last}"
+                f"argument {name!r}: expected an index from 0, found {number}"
             )
-        key, why = (
-            str(found),
-            "; where variables are named by whole numbers, an integer is a name",
-        )
-    if key not in names:
+        return number
+    has_numbers = any(text.removeprefix("-").isdecimal() for text in names)
+    if has_numbers and not isinstance(value, Index):
+        return _index_of_name(value, name, names)
+    if not 0 <= number < len(names):
         raise OptionError(
-            f"{name}: no variable {value!r}{why}{did_you_mean(key, names)}"
+            f"{name}: no variable {number}; expected a name, or an index from 0 to "
+            f"{len(names) - 1}"
+        )
+    return Index(number)
+
+
+def _index_of_name(value: Any, name: str, names: Sequence[str]) -> int:
+    """Return the index of the variable of a name, which may be a whole number."""
+    key = str(value)
+    if key not in names:
+        reason = "; where variables are named by whole numbers, an integer is a name"
+        if isinstance(value, str):
+            reason = ""
+        raise OptionError(
+            f"{name}: no variable {value!r}{reason}{did_you_mean(key, names)}"
         )
     return Index(list(names).index(key))
-
-
-def _checked_index(index_: int, name: str) -> int:
-    """Return the index of a variable whose graph has no names, or refuse a negative one."""
-    if index_ < 0:
-        raise OptionError(
-            f"argument {name!r}: expected an index from 0, found {index_}"
-        )
-    return index_
 
 
 def _index(value: Any) -> int:
@@ -166,9 +165,8 @@ def variables_by_index(value: Any, name: str, names: Names) -> tuple[int, ...]:
     >>> variables_by_index("b", "given", ["a", "b"])
     (1,)
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        value = (value,)
-    return tuple(variable_index(one, name, names) for one in value)
+    variables = as_list(value)
+    return tuple(variable_index(variable, name, names) for variable in variables)
 
 
 def names_of(value: Any, name: str, names: Names) -> list[str]:
@@ -181,7 +179,8 @@ def names_of(value: Any, name: str, names: Names) -> list[str]:
     >>> names_of([1, "a"], "drop", ["a", "b"]), names_of(2, "drop", ["3", "2"])
     (['b', 'a'], ['2'])
     """
-    return [name_of(one, name, names) for one in as_names(value, name, object)]
+    variables = as_names(value, name, object)
+    return [name_of(variable, name, names) for variable in variables]
 
 
 def name_of(value: Any, name: str, names: Names) -> str:
@@ -193,19 +192,17 @@ def name_of(value: Any, name: str, names: Names) -> str:
 
 def as_evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
     """Return the observed states by name, of a mapping or of a row of a pandas frame."""
+    from pandas import isna  # graphs need none
+
     value = {} if value is None else value
     if not (isinstance(value, Mapping) or type(value).__name__ == "Series"):
         instead = "pass {'smoke': 'yes'}, say, or a row of a frame"
         raise refusal(name, "a mapping of variables to states", value, instead)
-    observed = {key: state for key, state in value.items() if not _is_missing(state)}
-    if all(isinstance(key, str) for key in observed):
-        return observed
-    return {name_of(key, name, names): state for key, state in observed.items()}
-
-
-def _is_missing(value: Any) -> bool:
-    is_nan = isinstance(value, float) and value != value
-    return is_nan or value is None or type(value).__name__ in ("NAType", "NaTType")
+    observed = {}
+    for key, state in value.items():
+        if isna(state) is not True:
+            observed[name_of(key, name, names)] = state
+    return observed
 
 
 def parents_by_index(
@@ -237,61 +234,84 @@ def parents_by_index(
     >>> parents_by_index([("a", "b")], "parents", ["a", "b"])
     ((), (0,))
     """
-    found, own = getattr(value, "parents", value), getattr(value, "names", None)
-    if own and names is not None and tuple(own) != tuple(names) and found is not value:
-        strange = sorted({*own} ^ {*names})
-        if strange:
-            raise OptionError(
-                f"{name}: expected the same variables; only one has {strange[0]!r}"
-            )
-        pairs = zip(own, found, strict=True)
-        found = {child: [own[p] for p in family] for child, family in pairs}
+    expected = "the parents of each variable"
     if isinstance(value, str | os.PathLike):
-        raise refusal(
-            name, "the parents of each variable", value, "pass read_graph(path)"
-        )
+        raise refusal(name, expected, value, "pass read_graph(path)")
     try:
-        if names is not None and hasattr(found, "adj"):
-            if not hasattr(found, "predecessors"):
-                raise refusal(
-                    name, "the parents of each variable", value, "pass a directed graph"
-                )
-            families_of_nodes = {child: [*found.predecessors(child)] for child in found}
-            found = {
-                child: sorted(variables_by_index(family, name, names))
-                for child, family in families_of_nodes.items()
-            }
-        if names is not None and _are_arcs(found):
-            arcs = arcs_by_index(found, name, names)
-            found = {
-                head: sorted({t for t, h in arcs if h == head}) for _, head in arcs
-            }
-        if names is not None and isinstance(found, Mapping):
-            families: list[tuple[int, ...]] = [()] * len(names)
-            for child, family in found.items():
-                at = variable_index(child, name, names)
-                families[at] = variables_by_index(family, name, names)
-            return tuple(families)
-        return tuple(parent_set(family, name, names) for family in found)
+        families = _families(value, name, names)
+        if names is None or not isinstance(families, Mapping):
+            return tuple(parent_set(family, name, names) for family in families)
+        parents: list[tuple[int, ...]] = [()] * len(names)
+        for child, family in families.items():
+            child_index = variable_index(child, name, names)
+            parents[child_index] = variables_by_index(family, name, names)
+        return tuple(parents)
     except TypeError:
-        expected = "the parents of each variable" + ", by index" * (names is None)
+        if names is None:
+            expected += ", by index"
         instead = "pass the .parents of a result, or [(), (0,)] for the arc 0 -> 1"
         raise refusal(name, expected, value, instead) from None
 
 
-def _are_arcs(value: Any) -> bool:
-    """Return whether all are pairs: no list of parent sets is, as a DAG has a root."""
-    return (
-        isinstance(value, list | tuple | set | frozenset)
-        and len(value) > 0
-        and all(isinstance(one, list | tuple) and len(one) == 2 for one in value)
-    )
+def _families(value: Any, name: str, names: Names) -> Any:
+    """Return the parents of each variable in order, or of some variables as a mapping."""
+    families = getattr(value, "parents", value)
+    if names is None:
+        return families
+    labels = getattr(value, "names", None)
+    if labels and families is not value and tuple(labels) != tuple(names):
+        # A result or a model, whose variables stand in another order.
+        if strange := sorted({*labels} ^ {*names}):
+            raise OptionError(
+                f"{name}: expected the same variables; only one has {strange[0]!r}"
+            )
+        by_name = {}
+        for child, family in zip(labels, families, strict=True):
+            by_name[child] = [labels[parent] for parent in family]
+        return by_name
+    if hasattr(families, "adj"):
+        return _families_of_graph(families, name, names)
+    # No list of parent sets has pairs alone, as a DAG has a root.
+    is_list = isinstance(families, list | tuple | set | frozenset) and len(families) > 0
+    if is_list and all(map(_is_pair, families)):
+        return _families_of_arcs(families, name, names)
+    return families
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
+
+
+def _families_of_graph(
+    graph: Any, name: str, names: Sequence[str]
+) -> dict[Any, list[int]]:
+    """Return the parents of each node of a graph of networkx."""
+    if not hasattr(graph, "predecessors"):
+        expected = "the parents of each variable"
+        raise refusal(name, expected, graph, "pass a directed graph")
+    return {
+        child: sorted(variables_by_index(graph.predecessors(child), name, names))
+        for child in graph
+    }
+
+
+def _families_of_arcs(
+    arcs: Any, name: str, names: Sequence[str]
+) -> dict[Any, list[int]]:
+    """Return the parents of each variable that an arc leads to."""
+    families = defaultdict(set)
+    for tail, head in arcs_by_index(arcs, name, names):
+        families[head].add(tail)
+    return {child: sorted(parents) for child, parents in families.items()}
 
 
 def parent_set(family: Any, name: str, names: Names) -> tuple[int, ...]:
     """Return the parents of one variable, where an integer is always an index."""
     # That an index is one of a variable is for the function to check.
-    return tuple(
-        variable_index(one, name, names) if isinstance(one, str) else _index(one)
-        for one in listed(family)
-    )
+    parents: list[int] = []
+    for parent in listed(family):
+        if isinstance(parent, str):
+            parents.append(variable_index(parent, name, names))
+        else:
+            parents.append(_index(parent))
+    return tuple(parents)
