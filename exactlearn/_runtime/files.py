@@ -26,13 +26,26 @@ from exactlearn.errors import DataError, FormatError, OptionError, shown
 _HALF_LETTER = re.compile("[\ud800-\udfff]")
 """A lone surrogate: in a file name it stands for a byte that is not UTF-8."""
 
-LARGEST, LARGEST_UNPACKED = 2**30, 2**27
-"""Most bytes of a file that is read whole, and of what a gzip file holds: a thousand times more.
+LARGEST = 2**30
+"""Most bytes of a file that is read whole."""
 
-A line of a file that is read in blocks is no longer than the latter."""
+LARGEST_UNPACKED = 2**27
+"""Most bytes that are unpacked from a gzip file, which holds a thousand times fewer.
+
+A line of a file that is read in blocks is no longer, either.
+"""
 
 _CHUNK = 2**20
 """Bytes that are read at a time, and looked through before there are more."""
+
+Content = BinaryIO | gzip.GzipFile
+"""The content of a file, read from the beginning."""
+
+_REASONS: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no file of that name",
+    IsADirectoryError: "it is a folder; name a file in it",
+}
+"""Why a file cannot be read, and what to do, where the system's words are too short."""
 
 _AS_CSV = "save its sheet as CSV in UTF-8"
 _AS_TEXT = "write the table as CSV or Parquet"
@@ -60,22 +73,18 @@ _SIGNATURES = {
 
 
 def binary_kind(head: bytes) -> tuple[str, str] | None:
-    """Return what a file is that is no text in UTF-8, by its first bytes, and what to do.
+    """Return the kind of a file that is no text in UTF-8, by its first bytes, and what to do.
 
     Examples
     --------
     >>> binary_kind("a,b".encode("utf-16-le"))
     ('UTF-16', 'save it as UTF-8')
     """
-    if (
-        len(head) > 3
-        and b"\0\0" in (head[:4:2], head[1:4:2])
-        and head[:4].count(b"\0") == 2
-    ):
+    # UTF-16 without a mark: of two letters of Latin, one byte each is zero.
+    if b"\0\0" in (head[:4:2], head[1:4:2]) and head[:4].count(b"\0") == 2:
         return _UTF_16
-    return next(
-        (kind for sign, kind in _SIGNATURES.items() if head.startswith(sign)), None
-    )
+    kinds = (kind for sign, kind in _SIGNATURES.items() if head.startswith(sign))
+    return next(kinds, None)
 
 
 def suffix_of(path: Path) -> str:
@@ -87,9 +96,10 @@ def suffix_of(path: Path) -> str:
     ('.csv', '.pdg.json')
     """
     name = path.name.lower().removesuffix(".gz")
-    return next(
-        (s for s in (".pdg.json", ".nb.json") if name.endswith(s)), Path(name).suffix
-    )
+    for suffix in (".pdg.json", ".nb.json"):
+        if name.endswith(suffix):
+            return suffix
+    return Path(name).suffix
 
 
 def read_text(path: Path) -> str:
@@ -119,7 +129,7 @@ def read_lines(path: Path) -> bytes:
     OptionError, FormatError
         As :func:`read_text`.
     """
-    return _lines(path, read_bytes(path, is_text=True), 0)
+    return _lines(path, read_bytes(path, is_text=True))
 
 
 def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
@@ -138,10 +148,7 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         As :func:`read_lines`.
     """
     line = 0
-    with _readable(path), path.open("rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        content = gzip.GzipFile(fileobj=file) if is_packed else file
+    with _opened(path) as content:
         while data := content.read(size):
             if not data.endswith(b"\n"):
                 data += _rest_of_line(path, content, line + data.count(b"\n") + 1)
@@ -150,7 +157,7 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
             line += data.count(b"\n")
 
 
-def _rest_of_line(path: Path, content: BinaryIO | gzip.GzipFile, line: int) -> bytes:
+def _rest_of_line(path: Path, content: Content, line: int) -> bytes:
     """Return the text up to the end of a line, or refuse it as soon as it is no text or too long.
 
     Parameters
@@ -183,12 +190,23 @@ def place(source: str | os.PathLike[str], text: str, at: int) -> str:
     >>> place("a.toml", "a = 1\nb = x", 10)
     'a.toml, line 2, column 5'
     """
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
     return f"{os.fspath(source)}, line {line}, column {column}"
 
 
-def _lines(path: Path, data: bytes, before: int) -> bytes:
-    """Return text with its line ends as line feeds, checked; so many lines stand before it."""
+def _lines(path: Path, data: bytes, before: int = 0) -> bytes:
+    """Return text with its line ends as line feeds, checked.
+
+    Parameters
+    ----------
+    path
+        The file, for messages.
+    data
+        Whole lines of it.
+    before
+        Number of lines that stand before them.
+    """
     data = _utf8(path, data, before)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -196,11 +214,12 @@ def _lines(path: Path, data: bytes, before: int) -> bytes:
 
 
 def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
+    """Return text without a byte order mark, or refuse what is no UTF-8, with its line."""
     if not before:
         data = data.removeprefix(b"\xef\xbb\xbf")
         if kind := binary_kind(data):
             raise FormatError(
-                f"{path}: expected text in UTF-8, found {kind[0]}; {kind[1]}"
+                f"{path}: expected text in UTF-8, found {'; '.join(kind)}"
             )
     if b"\0" in data:
         line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
@@ -230,56 +249,38 @@ def read_bytes(path: Path, is_text: bool = False) -> bytes:
         Whether nothing is read after a zero byte, as a text has none: a device may yield them
         without end.
     """
-    with _readable(path), path.open("rb") as file:
-        data = _bounded(path, file, LARGEST, is_text)
-        if data.startswith(b"\x1f\x8b"):
-            unpacked = gzip.GzipFile(fileobj=io.BytesIO(data))
-            data = _bounded(path, unpacked, LARGEST_UNPACKED, is_text)
-        return data
+    data = io.BytesIO()
+    with _opened(path) as content:
+        limit = LARGEST
+        advice = ", found more; split it into several files"
+        if isinstance(content, gzip.GzipFile):
+            limit = LARGEST_UNPACKED
+            advice = " when unpacked, found more; unpack it first"
+        while chunk := content.read(_CHUNK):
+            data.write(chunk)
+            if is_text and b"\0" in chunk:
+                break
+            if data.tell() > limit:
+                raise FormatError(f"{path}: expected at most {limit >> 20} MiB{advice}")
+    return data.getvalue()
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Name the file, and what to do, where it cannot be read."""
+def _opened(path: Path) -> Iterator[Content]:
+    """Provide the content of a file, unpacked; its errors name the file, and what to do."""
     if "\0" in str(path):
         raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
     try:
-        yield
-    except FileNotFoundError as error:
-        raise OptionError(
-            f"cannot read {path}: there is no file of that name"
-        ) from error
-    except IsADirectoryError as error:
-        raise OptionError(
-            f"cannot read {path}: it is a folder; name a file in it"
-        ) from error
+        with path.open("rb") as file:
+            is_packed = file.peek(2).startswith(b"\x1f\x8b")
+            yield gzip.GzipFile(fileobj=file) if is_packed else file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FormatError(
             f"{path}: damaged gzip file ({error}); fetch it again"
         ) from error
     except OSError as error:
-        raise OptionError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _bounded(
-    path: Path, content: BinaryIO | gzip.GzipFile, limit: int, is_text: bool
-) -> bytes:
-    """Return what a stream holds, or refuse as soon as it is more than the limit."""
-    data = io.BytesIO()
-    is_packed = False
-    while chunk := content.read(_CHUNK):
-        is_packed = is_packed or (not data.tell() and chunk.startswith(b"\x1f\x8b"))
-        data.write(chunk)
-        if is_text and not is_packed and b"\0" in chunk:
-            break
-        if data.tell() > limit:
-            kind, cure = "", "split it into several files"
-            if limit == LARGEST_UNPACKED:
-                kind, cure = " when unpacked", "unpack it first"
-            raise FormatError(
-                f"{path}: expected at most {limit >> 20} MiB{kind}, found more; {cure}"
-            )
-    return data.getvalue()
+        reason = _REASONS.get(type(error), error.strerror)
+        raise OptionError(f"cannot read {path}: {reason}") from error
 
 
 def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -323,9 +324,8 @@ def _encoded(target: Path, text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        line = (
-            text[: error.end].rpartition("\n")[2] + text[error.end :].partition("\n")[0]
-        )
+        before = text[: error.end].rpartition("\n")[2]
+        line = before + text[error.end :].partition("\n")[0]
         raise DataError(
             f"cannot write {target}: {shown(line.strip())} has half a letter, "
             f"{text[error.start]!r}, as a file name has that is not UTF-8; rename the file, the "
@@ -334,6 +334,7 @@ def _encoded(target: Path, text: str) -> bytes:
 
 
 def _write(target: Path, data: bytes) -> None:
+    """Write bytes to a temporary file beside the target, which then takes its place."""
     if target.exists() and not target.is_file():
         # A pipe or device, such as /dev/stdout, cannot be replaced, only written to.
         target.write_bytes(data)
@@ -344,6 +345,7 @@ def _write(target: Path, data: bytes) -> None:
     try:
         with temporary.open("xb") as file:
             file.write(data)
+            # Otherwise a crash of the system may leave the new name with nothing in it.
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -371,7 +373,7 @@ def temporary_folder() -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds, compressed by gzip or not.
+    """Return the content of a JSON file, compressed by gzip or not.
 
     A lone surrogate that stands for a byte of a file name is kept, as :func:`json_text` writes it.
 
@@ -384,6 +386,7 @@ def read_json(path: Path) -> Any:
         When the file cannot be read.
     """
     text = read_text(path)
+    content: Any
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
@@ -396,8 +399,9 @@ def read_json(path: Path) -> Any:
         raise FormatError(
             f"{path}: not JSON: a number has thousands of digits"
         ) from None
+    # Only an escape can stand for half a letter, as the text itself is UTF-8.
+    escaped = content if "\\u" in text else None
     try:
-        escaped = content if "\\u" in text else None
         json.dumps(escaped, ensure_ascii=False).encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         half = error.object[error.start]
@@ -410,9 +414,11 @@ def read_json(path: Path) -> Any:
 def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     """Return a remark when the file seems to end too early."""
     stripped = text.strip()
-    ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-    ends = ends or (stripped.startswith("{") and not stripped.endswith("}"))
-    return " (the file ends too early: it was cut off, write it anew)" if ends else ""
+    is_open = stripped.startswith("{") and not stripped.endswith("}")
+    is_at_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+    if is_open or is_at_end:
+        return " (the file ends too early: it was cut off, write it anew)"
+    return ""
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -430,11 +436,11 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def strict(value: Any) -> Any:
     """Return a value as JSON knows it: no infinities (``None``), arrays or paths, texts as keys."""
     if isinstance(value, Mapping):
-        return {str(k): strict(v) for k, v in value.items()}
+        return {str(key): strict(entry) for key, entry in value.items()}
     if hasattr(value, "tolist"):  # an array, or a number of numpy
         return strict(value.tolist())
     if isinstance(value, list | tuple):
-        return [strict(v) for v in value]
+        return [*map(strict, value)]
     if isinstance(value, float):
         return value if isfinite(value) else None
     return str(value) if isinstance(value, Path) else value
