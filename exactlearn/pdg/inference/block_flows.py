@@ -18,7 +18,7 @@ WATER 5.8, 12, 14, 41 and 64, 55, 37, 70. Unsorted, WATER with a tenth missing t
 long. In BARLEY, 560,000 nodes, eight rows together reach so many that they take 40 times as long.
 """
 
-from math import exp, log, log1p, prod
+from math import exp, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -77,14 +77,6 @@ class Layout(NamedTuple):
     successor: NDArray[np.int64]
     successors: NDArray[np.int32]
 
-    def successors_of(self, variable: int) -> NDArray[np.int32]:
-        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
-        shape = tuple(
-            int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children)
-        )
-        start = self.successor[self.first_node[variable]]
-        return self.successors[start : start + prod(shape)].reshape(shape)
-
 
 class Block(NamedTuple):
     """The evidence of a block of rows, what it reaches, and its flows.
@@ -105,8 +97,6 @@ class Block(NamedTuple):
     product
         Products of the out-flows of the last children of a state, for each number of them, shape
         (most children + 2, rows).
-    marginal
-        Posterior marginals, shape (all states, rows).
     """
 
     evidence: NDArray[np.float64]
@@ -117,7 +107,6 @@ class Block(NamedTuple):
     out_flow: NDArray[np.float64]
     in_flow: NDArray[np.float64]
     product: NDArray[np.float64]
-    marginal: NDArray[np.float64]
 
 
 @kernel
@@ -135,7 +124,6 @@ def block_space(layout: Layout, size: int) -> Block:
         np.empty((nodes, size)),
         np.empty((nodes, size)),
         np.empty((layout.n_children.max() + 2, size)),
-        np.empty((states, size)),
     )
 
 
@@ -183,51 +171,47 @@ def block_flows(
         columns. Rows below `SMALLEST` add nothing to either.
     """
     downwards = counts.size > 0 or posterior.size > 0
+    zero = 0.0 if logs is None else -np.inf
+    one = 1.0 if logs is None else 0.0
     block = block_space(layout, size)
     scale = np.empty(size)
     for start in range(0, codes.shape[1], size):
         n = min(size, codes.shape[1] - start)
-        enter_evidence(layout, codes, start, n, logs, maximised, block)
+        enter_evidence(layout, codes, start, n, zero, one, maximised, block)
         reached = reach(layout, parameters, start, downwards, block)
-        _out_flows(layout, parameters, reached, n, logs, maximised, block)
-        # Probabilities of the rows, then the weights of those that are not left out.
-        scale[:n] = 1.0 if logs is None else 0.0
+        _out_flows(layout, parameters, reached, n, logs, zero, one, maximised, block)
+        # The probability of a row is the product of the out-flows of the roots.
+        scale[:n] = one
         for variable in layout.order:
             if layout.forest[variable] < 0:
+                out_flow = block.out_flow[layout.first_node[variable]]
                 for b in range(n):
-                    flow = block.out_flow[layout.first_node[variable], b]
-                    scale[b] = _times(scale[b], flow, logs)
+                    scale[b] = _times(scale[b], out_flow[b], logs)
+        # Impossible rows, and those that are left to logarithms, get the weight 0.
         for b in range(n):
-            if logs is not None:
-                result[start + b] = scale[b]
-            else:
-                result[start + b] = log(scale[b]) if scale[b] >= SMALLEST else np.nan
+            log_likelihood = _logarithm(scale[b], logs)
+            result[start + b] = log_likelihood
+            scale[b] = weights[start + b] if log_likelihood > -np.inf else 0.0
         if downwards:
-            for b in range(n):
-                scale[b] = weights[start + b] if result[start + b] > -np.inf else 0.0
+            rows = places[start : start + n]
+            _enter_weights(layout, reached, logs, zero, scale[:n], block)
             _in_flows(
                 layout,
                 parameters,
                 reached,
                 n,
                 logs,
+                one,
                 scale,
                 block,
-                posterior.size > 0,
+                rows,
+                posterior,
                 counts,
             )
-        if posterior.size > 0:
-            for b in range(n):
-                marginal = posterior[places[start + b]]
-                for state in range(len(marginal)):
-                    marginal[state] = block.marginal[state, b]
-                # Exactly, where a variable is observed.
-                for variable in range(len(layout.order)):
-                    if codes[variable, start + b] >= 0:
-                        state = (
-                            layout.first_state[variable] + codes[variable, start + b]
-                        )
-                        marginal[state] = scale[b]
+            if posterior.size > 0:
+                _enter_observed(
+                    layout, codes[:, start : start + n], scale, rows, posterior
+                )
 
 
 @in_place_kernel
@@ -236,7 +220,8 @@ def enter_evidence(
     codes: NDArray[np.int16],
     start: int,
     n: int,
-    logs: bool | None,
+    zero: float,
+    one: float,
     maximised: NDArray[np.bool_],
     block: Block,
 ) -> None:
@@ -244,24 +229,21 @@ def enter_evidence(
     evidence = block.evidence
     allowed = block.allowed
     observed = block.observed
-    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     for variable in layout.order:
         observed[variable] = maximised[variable]
     for place in range(len(layout.order) - 1, -1, -1):
         variable = layout.order[place]
         parent = layout.forest[variable]
         first = layout.first_state[variable]
-        seen = observed[variable]
         for b in range(n):
-            seen |= codes[variable, start + b] >= 0
-        observed[variable] = seen
+            observed[variable] |= codes[variable, start + b] >= 0
         for h in range(layout.cardinality[variable]):
-            some = False
+            is_allowed = False
             for b in range(n):
                 possible = codes[variable, start + b] in (h, -1)
                 evidence[first + h, b] = one if possible else zero
-                some |= possible
-            allowed[first + h] = some
+                is_allowed |= possible
+            allowed[first + h] = is_allowed
         if parent >= 0:
             observed[parent] |= observed[variable]
 
@@ -341,16 +323,26 @@ def _times(a: float, b: float, logs: bool | None) -> float:
 
 
 @in_place_kernel
+def _logarithm(number: float, logs: bool | None) -> float:
+    """Return the logarithm of a number of the semiring, NaN where it is below `SMALLEST`."""
+    if logs is not None:
+        return number
+    return log(number) if number >= SMALLEST else np.nan
+
+
+@in_place_kernel
 def _out_flows(
     layout: Layout,
     parameters: NDArray[np.float64],
     reached: int,
     n: int,
     logs: bool | None,
+    zero: float,
+    one: float,
     maximised: NDArray[np.bool_],
     block: Block,
 ) -> None:
-    """Fill the out-flows of the listed nodes, last first."""
+    """Fill the out-flows of the listed nodes, last first (PDG-SEM, equation 17)."""
     variables = layout.variable
     parameter = layout.parameter
     successor = layout.successor
@@ -362,7 +354,6 @@ def _out_flows(
     evidence = block.evidence
     out_flow = block.out_flow
     product = block.product[0]
-    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     for i in range(reached - 1, -1, -1):
         node = block.queue[i]
         variable = np.int64(variables[node])
@@ -370,12 +361,14 @@ def _out_flows(
         first = first_state[variable]
         p = parameter[node]
         s = successor[node]
-        known = not block.observed[variable]
-        for b in range(n):
-            out_flow[node, b] = one if known else zero
-        for h in range(0 if known else cardinality[variable]):
+        if not block.observed[variable]:
+            out_flow[node, :n] = one
+            continue
+        out_flow[node, :n] = zero
+        for h in range(cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
+            # The parameter, times the evidence, times the out-flow of each successor.
             theta = parameters[p + h] if logs is None else log(parameters[p + h])
             for b in range(n):
                 product[b] = _times(theta, evidence[first + h, b], logs)
@@ -392,21 +385,46 @@ def _out_flows(
 
 
 @in_place_kernel
+def _enter_weights(
+    layout: Layout,
+    reached: int,
+    logs: bool | None,
+    zero: float,
+    weight: NDArray[np.float64],
+    block: Block,
+) -> None:
+    """Begin the in-flows of the listed nodes: of roots with the rows' weights, else with zero.
+
+    The weight over the row's probability goes in at the roots, or with logarithms at the end, where
+    it may be zero: equation 18 leaves one over the root's own out-flow.
+    """
+    for i in range(reached):
+        node = block.queue[i]
+        block.in_flow[node, : len(weight)] = zero
+        if layout.forest[layout.variable[node]] < 0:
+            for b in range(len(weight)):
+                out = block.out_flow[node, b]
+                if weight[b] != 0.0:
+                    block.in_flow[node, b] = weight[b] / out if logs is None else -out
+
+
+@in_place_kernel
 def _in_flows(
     layout: Layout,
     parameters: NDArray[np.float64],
     reached: int,
     n: int,
     logs: bool | None,
+    one: float,
     weight: NDArray[np.float64],
     block: Block,
-    marginals: bool,
+    rows: NDArray[np.int64],
+    posterior: NDArray[np.float64],
     counts: NDArray[np.float64],
 ) -> None:
-    """Fill the in-flows of the listed nodes, first first, and add what flows through each state.
+    """Add to the in-flows of the listed nodes, first first (PDG-SEM, equations 18 and 19).
 
-    The weight over the row's probability goes in at the roots, or with logarithms at the end, where
-    it may be zero: equation 18 leaves one over the root's own out-flow.
+    What flows through each state is added to the ``counts``, and to the ``rows`` of ``posterior``.
     """
     variables = layout.variable
     parameter = layout.parameter
@@ -420,17 +438,6 @@ def _in_flows(
     out_flow = block.out_flow
     in_flow = block.in_flow
     product = block.product
-    marginal = block.marginal
-    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
-    marginal[:] = 0.0
-    for i in range(reached):
-        node = block.queue[i]
-        root = layout.forest[variables[node]] < 0
-        for b in range(n):
-            in_flow[node, b] = zero
-            if root and weight[b] != 0.0:
-                out = out_flow[node, b]
-                in_flow[node, b] = weight[b] / out if logs is None else -out
     for i in range(reached):
         node = block.queue[i]
         variable = np.int64(variables[node])
@@ -438,18 +445,17 @@ def _in_flows(
         first = first_state[variable]
         p = parameter[node]
         s = successor[node]
+        flow = product[k + 1]
         for h in range(cardinality[variable]):
             if not (allowed[first + h] and parameters[p + h] > 0.0):
                 continue
             theta = parameters[p + h] if logs is None else log(parameters[p + h])
-            flow = product[k + 1]
             for b in range(n):
                 flow[b] = _times(theta, evidence[first + h, b], logs)
                 flow[b] = _times(in_flow[node, b], flow[b], logs)
             # To each child goes the product of the out-flows of its siblings.
             q = s + h * k
-            for b in range(n):
-                product[k, b] = one
+            product[k, :n] = one
             for c in range(k - 1, 0, -1):
                 child = np.int64(successors[q + c])
                 for b in range(n):
@@ -466,15 +472,31 @@ def _in_flows(
             if counts.size > 0:
                 for b in range(n):
                     counts[p + h] += flow[b]
-            if marginals:
+            if posterior.size > 0:
                 for b in range(n):
-                    marginal[first + h, b] += flow[b]
+                    posterior[rows[b], first + h] += flow[b]
+
+
+@in_place_kernel
+def _enter_observed(
+    layout: Layout,
+    codes: NDArray[np.int16],
+    weight: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Set the marginals of the observed states to the rows' weights, exactly."""
+    for variable in range(len(codes)):
+        for b in range(len(rows)):
+            if codes[variable, b] >= 0:
+                state = layout.first_state[variable] + codes[variable, b]
+                posterior[rows[b], state] = weight[b]
 
 
 def expect(
     layout: Layout,
     parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
+    rows: NDArray[np.integer],
     weights: NDArray[np.float64] | None = None,
     counts: NDArray[np.float64] = NO_COUNTS,
     posterior: NDArray[np.float64] = NO_POSTERIOR,
@@ -501,47 +523,57 @@ def expect(
     -------
     Log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one.
     """
-    w = np.ones(len(rows)) if weights is None else weights
-    largest = np.zeros(len(layout.order), np.bool_) if maximised is None else maximised
+    rows = np.asarray(rows, np.int16)
     nodes = len(layout.variable)
-    few = len(rows) * nodes <= FEW_VISITS
-    order = np.arange(len(rows)) if few else row_order(layout, rows)
-    logs = np.empty(len(rows))
+    if weights is None:
+        weights = np.ones(len(rows))
+    if maximised is None:
+        maximised = np.zeros(len(layout.order), np.bool_)
+    is_quick = len(rows) * nodes <= FEW_VISITS
+    order = np.arange(len(rows)) if is_quick else row_order(layout, rows)
     size = max(1, min(SIDE_BY_SIDE, MAX_FLOWS // nodes, len(rows)))
+    logs = np.empty(len(rows))
 
     def pass_over(
-        chosen: NDArray[np.int64],
+        places: NDArray[np.int64],
         size: int,
         logarithms: bool | None,
-        added: NDArray[np.float64],
+        piece_counts: NDArray[np.float64],
     ) -> None:
-        result = np.empty(len(chosen))
-        some = (
-            np.ascontiguousarray(rows[chosen].T),
-            w[chosen],
-            chosen,
+        """Compute the flows of some rows."""
+        columns = np.ascontiguousarray(rows[places].T)
+        result = np.empty(len(places))
+        block_flows(
+            layout,
+            parameters,
+            columns,
+            weights[places],
+            places,
             size,
             logarithms,
+            maximised,
+            result,
+            piece_counts,
+            posterior,
         )
-        block_flows(layout, parameters, *some, largest, result, added, posterior)
-        logs[chosen] = result
+        logs[places] = result
 
     def work(piece: int, _: None) -> NDArray[np.float64]:
-        added = np.zeros(len(counts))
-        pass_over(order[piece * PIECE : (piece + 1) * PIECE], size, None, added)
-        return added
+        piece_counts = np.zeros(len(counts))
+        places = order[piece * PIECE : (piece + 1) * PIECE]
+        pass_over(places, size, None, piece_counts)
+        return piece_counts
 
-    for added in in_order(
-        work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)
-    ):
-        counts += added
+    pieces = -(-len(rows) // PIECE)
+    for piece_counts in in_order(work, pieces, lambda: None, n_threads(threads)):
+        counts += piece_counts
     improbable = np.flatnonzero(np.isnan(logs))
     if len(improbable):
         pass_over(improbable, 1, True, counts)
     return logs
 
 
-def row_order(layout: Layout, rows: NDArray[np.int16]) -> NDArray[np.int64]:
+def row_order(layout: Layout, rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the numbers of the rows, sorted by the variables with the largest subtrees.
 
     Parameters

@@ -8,11 +8,12 @@ largest product below each node, where the out-flow sums, says what the best row
 of the first variables is (theorem *Best configurations*, docs/theory/decision_graphs.md).
 """
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import draw
@@ -24,29 +25,22 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 
 def log_likelihood_rows(
-    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+    graph: DecisionGraph, codes: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Return the log-probability of each row's observed cells (THESIS, 3.51).
 
     Parameters
     ----------
+    graph
+        The distribution.
     codes
-        State numbers, shape (rows, variables); -1 for a missing cell.
-    threads
-        How many share the rows where there are many; all cores when left out. Results do not
-        depend on it.
+        State numbers of the graph's variables, shape (rows, variables); -1 for a missing cell.
 
     Returns
     -------
     Natural logarithms, shape (rows,); ``-inf`` for an impossible row.
-
-    Raises
-    ------
-    DataError
-        If the table does not fit the graph's variables and states.
     """
-    rows = _checked_rows(graph, codes)
-    return expect(graph.layout, graph.parameters, rows, threads=threads)
+    return expect(graph.layout, graph.parameters, codes)
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
@@ -63,16 +57,17 @@ def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
 
 
 def posteriors(
-    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+    graph: DecisionGraph, codes: NDArray[np.integer], *, threads: int | None = None
 ) -> NDArray[np.float64]:
     """Return the posterior marginals of all variables given each row (PDG-SEM, equation 21).
 
     Parameters
     ----------
-    codes
-        State numbers, shape (rows, variables); -1 for a missing cell.
-    threads
+    graph, codes
         As for `log_likelihood_rows`.
+    threads
+        How many share the rows where there are many; all cores when left out. Results do not
+        depend on it.
 
     Returns
     -------
@@ -82,7 +77,7 @@ def posteriors(
     Raises
     ------
     DataError
-        If the table does not fit the graph, or a row is impossible under it.
+        If a row is impossible under the graph.
     """
     posterior, logs = posteriors_and_log_likelihoods(graph, codes, threads=threads)
     refuse_impossible(logs)
@@ -90,16 +85,15 @@ def posteriors(
 
 
 def posteriors_and_log_likelihoods(
-    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+    graph: DecisionGraph, codes: NDArray[np.integer], *, threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return `posteriors` and `log_likelihood_rows` together, for the cost of the former.
 
     An impossible row has a log-likelihood of ``-inf`` and posteriors of zero.
     """
-    rows = _checked_rows(graph, codes)
-    posterior = np.zeros((len(rows), graph.n_states))
+    posterior = np.zeros((len(codes), graph.n_states))
     logs = expect(
-        graph.layout, graph.parameters, rows, posterior=posterior, threads=threads
+        graph.layout, graph.parameters, codes, posterior=posterior, threads=threads
     )
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
@@ -107,21 +101,17 @@ def posteriors_and_log_likelihoods(
 
 def expected_counts(
     graph: DecisionGraph,
-    codes: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    threads: int | None = None,
+    codes: NDArray[np.integer],
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Return the expected weight of rows for each node and state (PDG-SEM, equation 22).
 
     Parameters
     ----------
-    codes
-        State numbers, shape (rows, variables); -1 for a missing cell.
+    graph, codes
+        As for `log_likelihood_rows`.
     weights
         Weight of each row, shape (rows,); every row counts once without it.
-    threads
-        As for `log_likelihood_rows`.
 
     Returns
     -------
@@ -130,19 +120,9 @@ def expected_counts(
     Raises
     ------
     DataError
-        If the table or weights do not fit the graph, or a row is impossible under it.
+        If a row is impossible under the graph.
     """
-    rows = _checked_rows(graph, codes)
-    w = (
-        np.ones(len(rows))
-        if weights is None
-        else np.require(weights, np.float64, ["C", "W"])
-    )
-    if w.shape != (len(rows),) or not (w >= 0).all():
-        raise DataError(
-            f"{len(rows)} rows need as many weights, none negative; got {w.shape}"
-        )
-    counts, logs = expect_counts(graph.layout, graph.parameters, rows, w, threads)
+    counts, logs = expect_counts(graph.layout, graph.parameters, codes, weights)
     refuse_impossible(logs)
     return counts
 
@@ -162,16 +142,16 @@ def node_probabilities(graph: DecisionGraph, rows: float = 1.0) -> NDArray[np.fl
 def expect_counts(
     layout: Layout,
     parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    weights: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    weights: NDArray[np.float64] | None = None,
     threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return `expected_counts` of checked rows, to which impossible ones add nothing.
+    """Return `expected_counts`, to which impossible rows add nothing.
 
     The second result is the log-likelihood of each row, natural logarithm, shape (rows,).
     """
     counts = np.zeros(len(parameters))
-    return counts, expect(layout, parameters, rows, weights, counts, threads=threads)
+    return counts, expect(layout, parameters, codes, weights, counts, threads=threads)
 
 
 def refuse_impossible(
@@ -185,27 +165,6 @@ def refuse_impossible(
             " have probability zero under the model, so nothing can be inferred from them; correct"
             " the row or use a model with smoothed parameters"
         )
-
-
-def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
-    """Return rows as the kernels want them."""
-    table = np.asarray(codes)
-    if table.ndim != 2 or table.shape[1] != graph.n_variables:
-        raise DataError(
-            f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
-            f" of the graph; got {table.shape}"
-        )
-    lowest = table.min(axis=0, initial=-1)
-    highest = table.max(axis=0, initial=-1)
-    if (lowest < -1).any() or (highest >= graph.cardinalities).any():
-        row, variable = np.argwhere((table < -1) | (table >= graph.cardinalities))[
-            0
-        ].tolist()
-        raise DataError(
-            f"{row_place(row)}, variable {graph.names[variable]!r}: state {table[row, variable]}"
-            f" is not in -1..{graph.cardinalities[variable] - 1}"
-        )
-    return np.require(table, np.int16, ["C", "W", "A"])
 
 
 def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph | None:
@@ -259,16 +218,15 @@ def sample_rows(
     (1000, 8)
     """
     codes = np.empty((rows, graph.n_variables), np.int16)
-    reached = np.zeros((graph.n_variables, rows), np.int64)
+    nodes = np.zeros((graph.n_variables, rows), np.int64)
     for v in graph.order.tolist():
+        parent = graph.forest[v]
+        if parent >= 0:
+            nodes[v] = graph.edges_into(v)[nodes[parent], codes[:, parent]]
         states = np.empty(rows, np.int16)
-        draw(
-            graph.parameters_of(v).cumsum(axis=1), reached[v], rng.random(rows), states
-        )
+        cumulative = graph.parameters_of(v).cumsum(axis=1)
+        draw(cumulative, nodes[v], rng.random(rows), states)
         codes[:, v] = states
-        successors = graph.successors_of(v)[reached[v], states]
-        for place, child in enumerate(graph.children[v]):
-            reached[child] = successors[:, place] - graph.first_nodes[child]
     return codes
 
 
@@ -285,51 +243,70 @@ def best_rows(
     logs
         Shape (at most k,).
     """
-    order, (best, losses) = graph.order.tolist(), _losses_of_states(graph)
+    order = graph.order.tolist()
+    edges = [graph.edges_into(v) for v in range(len(order))]
+    best_log, losses = _losses_of_states(graph, edges)
     rows: list[tuple[int, ...]] = []
-    lost: list[float] = []
-    # Prefixes of rows: what the best row of each loses, its states, and the nodes that it reaches.
-    queue = [(0.0, tuple[int, ...](), [0] * len(order))]
+    logs: list[float] = []
+    # Prefixes of rows, by the loss of the best row with this prefix: its states in the order of
+    # the graph, and the nodes that it reaches.
+    queue: list[tuple[float, tuple[int, ...], list[int]]] = [
+        (0.0, (), [0] * len(order))
+    ]
     while queue and len(rows) < k:
         loss, states, nodes = heappop(queue)
         nodes = nodes.copy()
+        # The last state of the prefix is the first whose successors are not yet looked up.
         for place in range(max(0, len(states) - 1), len(order)):
             v = order[place]
             if place == len(states):
-                of_states = losses[v][nodes[v]].tolist()
-                state = of_states.index(0.0)
-                for x, more in enumerate(of_states):
-                    if x != state and more < inf:
-                        heappush(queue, (round(loss + more, 12), (*states, x), nodes))
-                states += (state,)
-            after = graph.successors_of(v)[nodes[v], states[place]]
-            for child, node in zip(graph.children[v], after.tolist(), strict=True):
-                nodes[child] = node - graph.first_nodes[child]
+                # The row goes on with the best state; each other state is a new prefix.
+                state_losses = losses[v][nodes[v]].tolist()
+                best_state = state_losses.index(0.0)
+                for state, state_loss in enumerate(state_losses):
+                    if state != best_state and state_loss < inf:
+                        total = round(loss + state_loss, 12)
+                        heappush(queue, (total, (*states, state), nodes))
+                states += (best_state,)
+            for child in graph.children[v]:
+                nodes[child] = int(edges[child][nodes[v], states[place]])
         rows.append(states)
-        lost.append(loss)
+        logs.append(best_log - loss)
     codes = np.empty((len(rows), len(order)), np.int16)
     codes[:, order] = rows
-    return codes, best - np.array(lost)
+    return codes, np.array(logs)
 
 
 def _losses_of_states(
-    graph: DecisionGraph,
+    graph: DecisionGraph, edges: Sequence[NDArray[np.int32]]
 ) -> tuple[float, dict[int, NDArray[np.float64]]]:
     """Return the log-probability of the best row, and what a row loses by each state of a node.
 
-    The losses of each variable have the shape (nodes, states). They are relative to the best state
-    of the node, with all that is below, and infinite for an impossible one.
+    Parameters
+    ----------
+    graph
+        The distribution.
+    edges
+        Nodes that the edges into each variable lead to (`DecisionGraph.edges_into`).
+
+    Returns
+    -------
+    best_log
+        Natural logarithm.
+    losses
+        For each variable, shape (nodes, states), relative to the best state of the node with all
+        that is below; infinite for an impossible one.
     """
-    total = 0.0
+    best_log = 0.0
     best: dict[int, NDArray[np.float64]] = {}
     losses: dict[int, NDArray[np.float64]] = {}
     for v in graph.order[::-1].tolist():
         with np.errstate(divide="ignore"):
             logs = np.log(graph.parameters_of(v))
-        successors = graph.successors_of(v)
-        for place, child in enumerate(graph.children[v]):
-            logs += best[child][successors[:, :, place] - graph.first_nodes[child]]
+        for child in graph.children[v]:
+            logs += best[child][edges[child]]
         best[v] = logs.max(axis=1)
         losses[v] = best[v][:, None] - logs
-        total += float(best[v][0]) if graph.forest[v] < 0 else 0.0
-    return total, losses
+        if graph.forest[v] < 0:
+            best_log += float(best[v][0])
+    return best_log, losses

@@ -306,7 +306,7 @@ def available_counts(
     for d in range(len(codes)):
         # The nodes that the row may reach, whatever its missing cells are.
         n_nodes[:] = 0
-        enter_evidence(layout, columns, d, 1, None, none, block)
+        enter_evidence(layout, columns, d, 1, 0.0, 1.0, none, block)
         for i in range(reach(layout, possible, d, True, block)):
             variable = np.int64(layout.variable[block.queue[i]])
             n_nodes[variable] += 1

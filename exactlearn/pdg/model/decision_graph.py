@@ -9,6 +9,7 @@ parameters of the reached nodes at the row's states (PDG-SEM, Definition 2.1 and
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class DecisionGraph(
     @cached_property
     def child_counts(self) -> NDArray[np.int64]:
         """Number of children of each variable in the forest, shape (variables,)."""
-        return np.array([len(c) for c in self.children], np.int64)
+        return np.array([len(children) for children in self.children], np.int64)
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -117,8 +118,12 @@ class DecisionGraph(
         >>> [graph.names[v] for v in graph.order.tolist()]
         ['asia', 'tub', 'lung', 'smoke', 'bronc', 'dysp', 'either', 'xray']
         """
-        starts = np.flatnonzero(np.diff(self.variable, prepend=-1))
-        return self.variable[starts].astype(np.int64)
+        return self.variable[self._starts].astype(np.int64)
+
+    @property
+    def _starts(self) -> NDArray[np.int64]:
+        """Numbers of the nodes at which those of another variable begin."""
+        return np.flatnonzero(np.diff(self.variable, prepend=-1))
 
     @cached_property
     def node_counts(self) -> NDArray[np.int64]:
@@ -136,10 +141,9 @@ class DecisionGraph(
         >>> graph.first_nodes[graph.order].tolist()
         [0, 1, 3, 5, 8, 12, 16, 18]
         """
-        starts = np.zeros(self.n_variables, np.int64)
-        present, first = np.unique(self.variable, return_index=True)
-        starts[present] = first
-        return starts
+        first = np.zeros(self.n_variables, np.int64)
+        first[self.order] = self._starts
+        return first
 
     @cached_property
     def parameter_offsets(self) -> NDArray[np.int64]:
@@ -166,17 +170,17 @@ class DecisionGraph(
     def layout(self) -> Layout:
         """The arrays that the inference kernels read."""
         return Layout(
-            self.order,
-            self.forest,
-            self.cardinalities,
-            self.child_counts,
-            self.first_nodes,
-            self.node_counts,
-            np.cumsum(self.cardinalities) - self.cardinalities,
-            self.variable,
-            self.parameter_offsets,
-            self.successor_offsets,
-            self.successors,
+            order=self.order,
+            forest=self.forest,
+            cardinality=self.cardinalities,
+            n_children=self.child_counts,
+            first_node=self.first_nodes,
+            n_nodes=self.node_counts,
+            first_state=np.cumsum(self.cardinalities) - self.cardinalities,
+            variable=self.variable,
+            parameter=self.parameter_offsets,
+            successor=self.successor_offsets,
+            successors=self.successors,
         )
 
     def parameters_of(self, variable: int) -> NDArray[np.float64]:
@@ -189,10 +193,9 @@ class DecisionGraph(
         >>> graph.parameters_of(graph.index("tub")).round(3).tolist()
         [[0.05, 0.95], [0.01, 0.99]]
         """
-        r = self.cardinalities[variable]
-        m = self.node_counts[variable]
-        start = self.parameter_offsets[self.first_nodes[variable]]
-        return self.parameters[start : start + m * r].reshape(m, r)
+        part: NDArray[np.float64]
+        part = self._part(self.parameters, self.parameter_offsets, variable)
+        return part[:, :, 0]
 
     def successors_of(self, variable: int) -> NDArray[np.int32]:
         """Return the successors of a variable's nodes, shape (its nodes, states, children).
@@ -204,7 +207,44 @@ class DecisionGraph(
         >>> graph.successors_of(graph.index("asia"))[:, :, 0].tolist()
         [[1, 2]]
         """
-        return self.layout.successors_of(variable)
+        part: NDArray[np.int32]
+        part = self._part(self.successors, self.successor_offsets, variable)
+        return part
+
+    def _part(
+        self, array: NDArray[Any], offsets: NDArray[np.int64], variable: int
+    ) -> NDArray[Any]:
+        """Return the part of a flat array that belongs to a variable's nodes.
+
+        Its shape is (nodes, states, entries of each state).
+        """
+        first = self.first_nodes[variable]
+        nodes = self.node_counts[variable]
+        part = array[offsets[first] : offsets[first + nodes]]
+        return part.reshape(nodes, self.cardinalities[variable], -1)
+
+    def edges_into(self, variable: int) -> NDArray[np.int32]:
+        """Return the node that each edge into a variable leads to.
+
+        Returns
+        -------
+        Places among the variable's nodes, shape (nodes of the forest parent, states of the
+        parent); a root has one edge, shape (1, 1).
+
+        Examples
+        --------
+        >>> import exactlearn as el
+        >>> graph = el.compile_network(el.read_network("asia"))
+        >>> graph.edges_into(graph.index("tub")).tolist()
+        [[0, 1]]
+        """
+        parent = int(self.forest[variable])
+        if parent < 0:
+            return np.zeros((1, 1), np.int32)
+        column = self.children[parent].index(variable)
+        nodes = self.successors_of(parent)[:, :, column]
+        heads: NDArray[np.int32] = nodes - np.int32(self.first_nodes[variable])
+        return heads
 
     def with_parameters(self, parameters: NDArray[np.float64]) -> "DecisionGraph":
         """Return the same structure with other parameters, shape as ``parameters``.
@@ -272,17 +312,18 @@ class DecisionGraph(
         if (self.names, self.states) == (like.names, like.states):
             return self
         places, states = self.places(like)
-        number = {v: k for k, v in enumerate(places)} | {-1: -1}
-        forest = np.array([number[int(self.forest[v])] for v in places], np.int32)
+        # Number of each variable in the other model, and of a root's parent.
+        number = np.full(self.n_variables + 1, -1)
+        number[places] = np.arange(self.n_variables)
         parameters = []
         successors = []
-        for v, own in zip(places, states, strict=True):
-            after = self.successors_of(v) - self.first_nodes[list(self.children[v])]
-            order = np.argsort([number[child] for child in self.children[v]]).astype(
-                np.int64
-            )
-            parameters.append(self.parameters_of(v)[:, own])
-            successors.append(after[:, own][:, :, order].astype(np.int32))
+        for v, states_of_v in zip(places, states, strict=True):
+            children = sorted(self.children[v], key=number.__getitem__)
+            heads = [self.edges_into(child)[:, states_of_v] for child in children]
+            shape = (len(children), self.node_counts[v], len(states_of_v))
+            parameters.append(self.parameters_of(v)[:, states_of_v])
+            successors.append(np.reshape(heads, shape).transpose(1, 2, 0))
+        forest = number[self.forest[places]].astype(np.int32)
         return assemble(like.names, like.states, forest, parameters, successors)
 
     @checked_arguments()
@@ -331,9 +372,9 @@ class DecisionGraph(
             nodes, a successor belongs to the wrong variable, or parameters are no distribution.
         """
         forest_order(self.forest)
-        check_nodes(self.layout, self.names)
-        check_parameters(self.layout, self.names, self.parameters)
-        check_successors(self.layout, self.names)
+        _check_nodes(self)
+        _check_parameters(self)
+        _check_successors(self)
 
 
 def assemble(
@@ -357,92 +398,90 @@ def assemble(
     """
     order = forest_order(forest)
     children = forest_children(forest)
-    first = dict(
-        zip(order, _offsets([len(parameters[v]) for v in order]).tolist(), strict=False)
-    )
-    shifts = [
-        np.array([first[c] for c in children[v]], np.int64) for v in range(len(names))
-    ]
+    counts = [len(parameters[v]) for v in order]
+    first = np.zeros(len(order), np.int64)
+    first[list(order)] = np.cumsum(counts) - counts
+    heads = [successors[v] + first[list(children[v])] for v in order]
     return DecisionGraph(
-        names,
-        states,
-        forest.astype(np.int32),
-        np.repeat(np.array(order, np.int32), [len(parameters[v]) for v in order]),
-        np.concatenate([parameters[v].ravel() for v in order]).astype(np.float64),
-        np.concatenate([(successors[v] + shifts[v]).ravel() for v in order]).astype(
-            np.int32
-        ),
+        names=names,
+        states=states,
+        forest=forest,
+        variable=np.repeat(order, counts),
+        parameters=np.concatenate([parameters[v].ravel() for v in order]),
+        successors=np.concatenate([nodes.ravel() for nodes in heads]),
     )
 
 
-def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
-def check_nodes(layout: Layout, names: Sequence[str]) -> None:
+def _check_nodes(graph: DecisionGraph) -> None:
     """Check that each variable has nodes, in place, and each root one."""
-    for variable in np.flatnonzero(layout.n_nodes == 0).tolist():
+    names = graph.names
+    for variable in np.flatnonzero(graph.node_counts == 0).tolist():
         raise CheckError(
             f"variable {names[variable]!r} has no node: give it at least one"
         )
-    if len(layout.order) != len(names):
+    if len(graph.order) != len(names):
         raise CheckError("the nodes of some variable do not stand together")
-    for variable, parent in enumerate(layout.forest.tolist()):
-        if parent < 0 and layout.n_nodes[variable] != 1:
+    for variable, parent in enumerate(graph.forest.tolist()):
+        if parent < 0 and graph.node_counts[variable] != 1:
             raise CheckError(
-                f"root variable {names[variable]!r} has {layout.n_nodes[variable]} nodes, not one"
+                f"root variable {names[variable]!r} has {graph.node_counts[variable]} nodes,"
+                " not one"
             )
-        if parent >= 0 and layout.first_node[parent] > layout.first_node[variable]:
+        if parent >= 0 and graph.first_nodes[parent] > graph.first_nodes[variable]:
             raise CheckError(
                 f"nodes of {names[variable]!r} stand before those of its forest parent"
                 f" {names[parent]!r}"
             )
 
 
-def check_parameters(
-    layout: Layout, names: Sequence[str], parameters: NDArray[np.float64]
-) -> None:
+def _check_parameters(graph: DecisionGraph) -> None:
     """Check that each node has a distribution."""
-    if len(parameters) != layout.parameter[-1]:
+    parameters = graph.parameters
+    offsets = graph.parameter_offsets
+    if len(parameters) != offsets[-1]:
         raise CheckError(
-            f"{len(parameters)} parameters, not one per node and state: {layout.parameter[-1]}"
+            f"{len(parameters)} parameters, not one per node and state: {offsets[-1]}"
         )
     if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
         raise CheckError("some parameter is negative or not a number")
-    sums = np.add.reduceat(parameters, layout.parameter[:-1])
+    sums = np.add.reduceat(parameters, offsets[:-1])
     for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
-        name = names[layout.variable[node]]
         raise CheckError(
-            f"parameters of node {node} ({name!r}) sum to {float(sums[node])!r}, not to one"
+            f"parameters of {_node_in_words(graph, node)} sum to {float(sums[node])!r},"
+            " not to one"
         )
 
 
-def check_successors(layout: Layout, names: Sequence[str]) -> None:
+def _check_successors(graph: DecisionGraph) -> None:
     """Check that successors are nodes of the right variable, and that each node is one."""
-    if len(layout.successors) != layout.successor[-1]:
+    if len(graph.successors) != graph.successor_offsets[-1]:
         raise CheckError(
-            f"{len(layout.successors)} successors, not one per node, state and child:"
-            f" {layout.successor[-1]}"
+            f"{len(graph.successors)} successors, not one per node, state and child:"
+            f" {graph.successor_offsets[-1]}"
         )
-    reached = layout.forest[layout.variable] < 0
-    for parent, name in enumerate(names):
-        successors = layout.successors_of(parent)
-        for place, child in enumerate(np.flatnonzero(layout.forest == parent).tolist()):
-            column = successors[:, :, place]
-            first = layout.first_node[child]
-            if (column < first).any() or (
-                column >= first + layout.n_nodes[child]
-            ).any():
-                raise CheckError(
-                    f"a successor of {name!r} for its child {names[child]!r} is a node of another"
-                    " variable"
-                )
-            reached[column] = True
-    for node in np.flatnonzero(~reached).tolist():
-        name = names[layout.variable[node]]
+    is_reached = graph.forest[graph.variable] < 0
+    for child, parent in enumerate(graph.forest.tolist()):
+        if parent < 0:
+            continue
+        nodes = graph.edges_into(child) + graph.first_nodes[child]
+        if not np.isin(nodes, np.flatnonzero(graph.variable == child)).all():
+            raise CheckError(
+                f"a successor of {graph.names[parent]!r} for its child {graph.names[child]!r}"
+                " is a node of another variable"
+            )
+        is_reached[nodes] = True
+    for node in np.flatnonzero(~is_reached).tolist():
         raise CheckError(
-            f"node {node} ({name!r}) is no successor of any node: remove it"
+            f"{_node_in_words(graph, node)} is no successor of any node: remove it"
         )
+
+
+def _node_in_words(graph: DecisionGraph, node: int) -> str:
+    return f"node {node} ({graph.names[graph.variable[node]]!r})"
 
 
 as_graph = instance_of(
