@@ -165,7 +165,7 @@ def _run(
             warnings.simplefilter("default", category)
         warnings.showwarning = lambda message, *_: output.note(str(message))
         require_places(options, output)
-        status = output.answer(body(options, output))
+        status = output.answer(output.written(body(options, output)))
         LOG.info("Done, exit status %d", status)
         return status
 

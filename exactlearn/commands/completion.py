@@ -48,7 +48,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
     def artifacts(
         learned: Any, certainty: Mapping[str, Any] | None = None, **more: Any
     ) -> outcome.Artifacts:
-        assert learned.parents is not None
+        if learned.parents is None:
+            record = records.learning_record(data.names, learned)
+            return outcome.Artifacts(data.names, (), record)
         known = pipeline.directions(options, data.names)
         record = {
             **records.learning_record(data.names, learned, known),
@@ -92,12 +94,8 @@ def run_augment(options: Augment, output: Output) -> Answer:
                 "best_status": ranking.status,
             }
             ended = worst(ended, ranking.status)
-    return outcome.concluded(
-        output,
-        data.names,
-        result,
-        partial(artifacts, certainty=certainty, **more),
-        ended=ended,
+    return outcome.learned_answer(
+        result, artifacts(result, certainty, **more), output, ended
     )
 
 
@@ -215,15 +213,15 @@ def run_impute(options: Impute, output: Output) -> Answer:
         record["learning"] = options.chosen(
             "criterion ess max_parents starts smoothing"
         )
+    writers = []
     if output.path is not None:
         tables: Sequence[el.Dataset] = [data.complete(found.values)]
         if method == "multiple":
             tables = imputer.transform_all(data)
         parents = () if network is None else found.parents or ()
-        outcome.Artifacts(data.names, parents, record, lambda: network, tables).write(
-            output
-        )
-    return Answer(record=record, status=found.status)
+        files = outcome.Artifacts(data.names, parents, record, lambda: network, tables)
+        writers.append(partial(files.write, output))
+    return Answer(record=record, status=found.status, writers=writers)
 
 
 @ended_by_signal()

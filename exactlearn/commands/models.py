@@ -90,8 +90,6 @@ def run_compile(options: Compile, output: Output) -> Answer:
             write_time * compiled.graph.effective_size,
         )
         is_late = not fits(writing, control)
-        if not is_late:
-            output.save(record, write=partial(write_learned, compiled.graph, record))
     if is_late:
         remarks.append(
             f"The graph of {compiled.graph.effective_size:,} cells is not written to {path}: "
@@ -99,7 +97,10 @@ def run_compile(options: Compile, output: Output) -> Answer:
         )
     is_interrupted = control.is_stopped or not compiled.finished
     status = "interrupted" if is_interrupted else "feasible" if is_late else "done"
-    return Answer(record=record, status=status, remarks=remarks)
+    if is_late:
+        return Answer(record=record, status=status, remarks=remarks)
+    write = partial(write_learned, compiled.graph, record)
+    return output.save(record, write=write, status=status, remarks=remarks)
 
 
 def _write(found: Callable[[], Compilation], path: Path) -> None:

@@ -1,9 +1,9 @@
-"""A search of parent sets: its incumbents and its answer, in the format of a file's suffix."""
+"""Files of a learned network: each incumbent's and the answer's, by the suffix of the output."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import exactlearn as el
@@ -27,18 +27,20 @@ from exactlearn.reporting.drawing import (
     decision_graph_drawing,
     network_drawing,
 )
-from exactlearn.reporting.records import learning_record
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers.result import Result
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 
-Learned = Result | Augmentation | EquivalenceSearch
-"""The result of a search."""
+Learned = Result | Augmentation | EquivalenceSearch | Event
+"""The result of a search, or its state while it runs."""
+
+MAX_DRAWN = 120
+"""Most variables of a figure in a folder: one of 150 would take two seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Artifacts:
-    """A selection of parent sets and all that its files need.
+    """A learned network and all that its files need.
 
     Parameters
     ----------
@@ -62,15 +64,15 @@ class Artifacts:
 
     def write(self, output: Output) -> None:
         """Write the file of the output's suffix; into a folder, network, record and tables."""
-        path, several = output.path, len(self.tables) > 1
+        path = output.path
         assert path is not None
         self.write_incumbent(path)
         if is_folder(path):
             width = len(str(len(self.tables)))
-            for k, table in enumerate(self.tables, start=1):
-                number = f"-{k:0{width}}" if several else ""
-                el.write_dataset(table, path / f"completed{number}.csv")
-            if self.parents and len(self.names) <= 120:  # 150 would take two seconds
+            for number, table in enumerate(self.tables, start=1):
+                suffix = f"-{number:0{width}}" if len(self.tables) > 1 else ""
+                el.write_dataset(table, path / f"completed{suffix}.csv")
+            if self.parents and len(self.names) <= MAX_DRAWN:
                 try:
                     write_figure(self._drawing(), path / "network.svg")
                 except TooLargeError as error:
@@ -78,7 +80,7 @@ class Artifacts:
         output.wrote(path)
 
     def write_incumbent(self, path: Path) -> None:
-        """Write a selection that may be improved yet; what does not depend on it waits."""
+        """Write a network that may be improved yet, without the files that can wait."""
         if is_folder(path):
             path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, path / "result.json")
@@ -88,9 +90,8 @@ class Artifacts:
             _write(path, self.record, self.network, self._drawing, self.tables)
 
     def _drawing(self) -> Drawing:
-        return network_drawing(
-            self.names, self.parents, self.record.get("reversible", ())
-        )
+        reversible = self.record.get("reversible", ())
+        return network_drawing(self.names, self.parents, reversible)
 
 
 def write_learned(model: Model, record: Mapping[str, Any], path: Path) -> None:
@@ -105,7 +106,7 @@ def _write(
     drawing: Callable[[], Drawing],
     tables: Sequence[el.Dataset] = (),
 ) -> None:
-    """Write what the suffix of a file says."""
+    """Write the record, the figure, the table or the model, as the suffix of the file says."""
     suffix = suffix_of(path)
     if suffix == ".json":
         write_json(record, path)
@@ -114,9 +115,9 @@ def _write(
     elif suffix in TABLES:
         el.write_dataset(tables[0], path)
     else:
-        found = model()
-        assert found is not None  # refused by require_writable()
-        el.write_model(found, path)
+        written = model()
+        assert written is not None  # refused by require_writable()
+        el.write_model(written, path)
 
 
 def require_writable(
@@ -127,7 +128,7 @@ def require_writable(
     Parameters
     ----------
     output
-        What is wanted.
+        The file or folder to write.
     formats
         Suffixes that stand for something else than a table.
     completed
@@ -141,23 +142,23 @@ def require_writable(
         When the format cannot hold the names.
     """
     path = output.path
-    if path is not None and not is_folder(path):
-        require_suffix(path, (*formats, *(() if completed is None else TABLES)))
-    if (
-        path is not None
-        and completed is not None
-        and (output.folder or suffix_of(path) in TABLES)
-    ):
-        require_names(completed, path / "completed.csv" if output.folder else path)
+    if path is None:
+        return
+    tables = () if completed is None else tuple(TABLES)
+    if not is_folder(path):
+        require_suffix(path, (*formats, *tables))
+    if completed is not None and output.folder is not None:
+        require_names(completed, path / "completed.csv")
+    elif completed is not None and suffix_of(path) in TABLES:
+        require_names(completed, path)
 
 
-def write_trace(result: Learned, folder: Path) -> None:
+def write_trace(trace: Sequence[tuple[float, float, float]], folder: Path) -> None:
     """Write the trace of a search into a folder, a row for each improvement."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [("seconds", "score", "bound"), *result.trace]
-    atomic_write(
-        folder / "trace.csv", "".join(f"{','.join(map(str, row))}\n" for row in rows)
-    )
+    rows = [("seconds", "score", "bound"), *trace]
+    lines = [f"{','.join(map(str, row))}\n" for row in rows]
+    atomic_write(folder / "trace.csv", "".join(lines))
 
 
 def read_trace(path: Path) -> list[tuple[float, float, float]]:
@@ -170,9 +171,8 @@ def read_trace(path: Path) -> list[tuple[float, float, float]]:
     """
     points = []
     for number, line in enumerate(read_text(path).splitlines()[1:], start=2):
-        fields = line.split(",")
         try:
-            seconds, score, bound = map(float, fields)
+            seconds, score, bound = map(float, line.split(","))
         except ValueError:
             raise FormatError(
                 f"{path}, line {number}: expected three numbers (seconds, score, bound), found "
@@ -183,49 +183,41 @@ def read_trace(path: Path) -> list[tuple[float, float, float]]:
 
 
 def keeping(
-    display: ProgressDisplay, artifacts: Callable[[Learned], Artifacts]
+    display: ProgressDisplay, artifacts: Callable[[Event], Artifacts]
 ) -> OnEvent:
-    """Return what shows the events of a search, and writes each incumbent's artifacts."""
+    """Return a listener that shows the events of a search, and writes each incumbent's files."""
 
     def on_event(event: Event) -> None:
         if event.parents is not None:
-            # what a search has found so far, as if it ended now
-            found: Any = SimpleNamespace(
-                **event._asdict(), gap=event.gap, status="feasible"
-            )
             display.keep(
-                event.score, lambda path: artifacts(found).write_incumbent(path)
+                event.score, lambda path: artifacts(event).write_incumbent(path)
             )
         display(event)
 
     return on_event
 
 
-def concluded(
+def learned_answer(
+    learned: Result | Augmentation | EquivalenceSearch,
+    artifacts: Artifacts,
     output: Output,
-    names: Sequence[str],
-    learned: Learned,
-    artifacts: Callable[[Learned], Artifacts],
-    *,
-    also: Sequence[Callable[[], None]] = (),
-    ended: str | None = None,
+    status: str,
+    writers: Sequence[Callable[[], object]] = (),
 ) -> Answer:
-    """Write what was learned; return the answer, also where something could not be written.
+    """Return the answer of a command that learned a network.
 
     Parameters
     ----------
-    output
-        Where to.
-    names
-        Variable names.
     learned
-        The answer.
+        The result of the search.
     artifacts
-        What is written of it.
-    also
-        Further files to write.
-    ended
-        How the whole command ended, where that is more than the one answer.
+        Its record and its files.
+    output
+        Where they are written.
+    status
+        How the whole command ended, of which the search was a part.
+    writers
+        What writes further files.
 
     Raises
     ------
@@ -234,27 +226,17 @@ def concluded(
     """
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
-    record, writing, folder = learning_record(names, learned), list(also), output.folder
-    if folder is not None:
-        writing.append(lambda: write_trace(learned, folder))
+    writers = list(writers)
+    remarks = []
+    if output.folder is not None:
+        writers.append(partial(write_trace, learned.trace, output.folder))
     if learned.parents is None:
-        output.note("No network was found.")
-    else:
-        found = artifacts(learned)
-        record = dict(found.record)
-        if output.path is not None:
-            writing.append(lambda: found.write(output))
-    failures: list[Exception] = []
-    for write in writing:
-        try:
-            write()
-        except (el.ExactlearnError, OSError) as error:
-            failures.append(error)
+        remarks.append("No network was found.")
+    elif output.path is not None:
+        writers.append(partial(artifacts.write, output))
     is_proven = learned.status in ("optimal", "t-local")
-    is_told = learned.message and (output.verbose or not is_proven)
+    if learned.message and (output.verbose or not is_proven):
+        remarks.append(learned.message)
     return Answer(
-        record=record,
-        status=ended or learned.status,
-        remarks=[learned.message] if is_told else [],
-        failure=failures[0] if failures else None,
+        record=artifacts.record, status=status, remarks=remarks, writers=writers
     )

@@ -6,7 +6,7 @@ While a search runs, standard error shows its state, and each better answer is w
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Self
 
 import click
 
-from exactlearn._runtime.control import HEAD, Event
+from exactlearn._runtime.control import HEAD, Event, SearchControl
 from exactlearn._runtime.files import atomic_write, json_text, suffix_of
 from exactlearn.commands import LOG
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.provenance import signed
 from exactlearn.errors import (
+    ExactlearnError,
     ExitStatus,
     OptionError,
     TooLargeError,
@@ -30,14 +31,16 @@ from exactlearn.errors import (
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer of a command, which prints nothing and does not exit by itself.
+    """The answer of a command, which neither prints, nor writes it, nor exits by itself.
 
     Parameters
     ----------
     record
         What ``--json`` prints; empty where there is nothing to print.
     shown
-        What is described to people in place of the record: a part of it, or a text.
+        The part of the record, or the text, that is described to people in place of it.
+    writers
+        Write the files of the answer; each is called, also where another one fails.
     status
         How the search ended.
     remarks
@@ -45,11 +48,13 @@ class Answer:
     exit_status
         In place of the one that follows from the status.
     failure
-        An error to report once the answer is printed, such as of a file that was not written.
+        An error to report once the answer is printed: that of the first file that was not written,
+        or a finding of the command.
     """
 
     record: Mapping[str, Any]
     shown: Mapping[str, Any] | str | None = None
+    writers: Sequence[Callable[[], object]] = ()
     status: str = "done"
     remarks: Sequence[str] = ()
     exit_status: int = -1
@@ -69,7 +74,7 @@ def worst(*statuses: str) -> str:
 
 
 class Output(Declared):
-    """What the user wants to get, and where.
+    """The form and the place of an answer.
 
     Parameters
     ----------
@@ -96,6 +101,22 @@ class Output(Declared):
     debug: bool = option(False, hidden=True)
     overwrite: bool = option(False, hidden=True)
 
+    def written(self, answer: Answer) -> Answer:
+        """Return an answer once its files are written, with the first error of that, if any.
+
+        Ctrl-C loses none of them: the command ends as interrupted when they are written.
+        """
+        failures: list[Exception] = []
+        with SearchControl().running() as control:
+            for write in answer.writers:
+                try:
+                    write()
+                except (ExactlearnError, OSError) as error:
+                    failures.append(error)
+        if control.is_stopped:
+            answer = replace(answer, exit_status=ExitStatus.INTERRUPTED)
+        return replace(answer, writers=(), failure=next(iter(failures), answer.failure))
+
     def answer(self, answer: Answer) -> int:
         """Print an answer, as JSON or described; return the exit status.
 
@@ -114,14 +135,14 @@ class Output(Declared):
             raise answer.failure
         return answer.exit_status
 
-    def show(self, told: Mapping[str, Any] | str) -> None:
+    def show(self, content: Mapping[str, Any] | str) -> None:
         """Print a text, or the description of a record."""
-        if isinstance(told, str):
-            click.echo(printable(told), nl=bool(told))
+        if isinstance(content, str):
+            click.echo(printable(content), nl=bool(content))
         else:
             from exactlearn.reporting.terminal import show
 
-            show(told)
+            show(content)
 
     def note(self, text: str) -> None:
         """Print a line on standard error, unless quiet."""
@@ -162,15 +183,32 @@ class Output(Declared):
         write: Callable[[Path], object] | None = None,
         **answer: Any,
     ) -> Answer:
-        """Write the record, where it is wanted, into a folder by a name; or what stands for it.
+        """Return the answer that writes its record, into a folder by a name.
 
-        Returned is the answer, with these fields beside the record.
+        Parameters
+        ----------
+        record
+            The record.
+        name
+            Its name in a folder.
+        write
+            Writes another form of the answer in place of the record.
+        answer
+            Other fields of the answer.
         """
-        if self.path is not None:
-            path = self.path if self.folder is None else self.folder / name
-            write(path) if write else write_json(record, path)
-            self.wrote(self.path)
-        return Answer(record=record, **answer)
+        path = self.path
+        if path is None:
+            return Answer(record=record, **answer)
+        file = path if self.folder is None else path / name
+
+        def write_file() -> None:
+            if write is None:
+                write_json(record, file)
+            else:
+                write(file)
+            self.wrote(path)
+
+        return Answer(record=record, writers=[write_file], **answer)
 
 
 WRITING_SHARE = 0.1
@@ -259,17 +297,18 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        known = event.figures
-        if not known:
+        figures = event.figures
+        if not figures:
             return
         if not self._state:
             self._say(f"{HEAD}  {self._task}")
-        where = f"{event.nodes} nodes" if event.nodes else "at the root"
-        self.show(known, event.row, f"{known}  {where}")
+        place = f"{event.nodes} nodes" if event.nodes else "at the root"
+        self.show(figures, event.row, f"{figures}  {place}")
 
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
-        self._task, self._state = task, ""
+        self._task = task
+        self._state = ""
         self._live.reset(
             self._line, total=None, description=task, state="", loops=_Loops()
         )
@@ -304,7 +343,8 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         write
             Makes and writes it; must replace its files in one step each.
         """
-        begun, path = monotonic(), self._output.path
+        begun = monotonic()
+        path = self._output.path
         if path is None or score <= self._written or begun < self._free_at:
             return
         try:
@@ -315,7 +355,8 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
                 self.warn(f"The best so far is not saved: {error}. The search goes on.")
             self._warned = True
             return
-        self._written, ended = score, monotonic()
+        self._written = score
+        ended = monotonic()
         self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
 
     def warn(self, text: str) -> None:
@@ -339,16 +380,16 @@ def is_folder(path: Path) -> bool:
 
 
 def require_suffix(
-    path: Path | None, known: Sequence[str], option: str = "--output"
+    path: Path | None, suffixes: Sequence[str], option: str = "--output"
 ) -> None:
     """Refuse, before any work is done, a file whose suffix says no known format."""
     if path is None:
         return
-    if suffix_of(path) in known:
+    if suffix_of(path) in suffixes:
         require_parent(path, option)
         return
     raise OptionError(
-        f"{option} {path}: expected a file name ending in {', '.join(known)} "
+        f"{option} {path}: expected a file name ending in {', '.join(suffixes)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
 

@@ -55,7 +55,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
         aside = replace(output, path=place, as_json=True, quiet=output.path is None)
         require_places(now.options, aside, path)
         with provenance.running(now):
-            repeated: Answer = body_of(name)(now.options, aside)
+            repeated = aside.written(body_of(name)(now.options, aside))
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
         record = dict(repeated.record)

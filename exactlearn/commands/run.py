@@ -152,7 +152,8 @@ def _taken(
         options = replace(options, time_limit=min(limits))
     made_by = provenance.Provenance(options, step=step.command, output=path)
     with provenance.running(made_by):
-        answer: Answer = body_of(step.command)(options, replace(output, path=path))
+        place = replace(output, path=path)
+        answer = place.written(body_of(step.command)(options, place))
     found = dict(answer.record)
     if step.part == "steps":
         found = {"command": step.command, "output": step.output or None, **found}

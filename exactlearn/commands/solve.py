@@ -1,6 +1,10 @@
-"""``exactlearn solve``: the optimal network of a table, or of given local scores."""
+"""``exactlearn solve``: the optimal network of a table, or of given local scores.
 
-from collections.abc import Callable, Mapping, Sequence
+The steps are those of :func:`exactlearn.learn`: the score, the candidate parent sets, the choice
+among these (:mod:`exactlearn.structure.selection`), the parameters.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -8,7 +12,7 @@ from typing import Any
 
 import exactlearn as el
 from exactlearn._runtime import executors
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Solve
@@ -21,57 +25,68 @@ from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
+from exactlearn.graphs.orientation import known_directions
+from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
-from exactlearn.structure.selection import Scored, fitted_network, select
+from exactlearn.structure.selection import Scored, Scoring, fitted_network, select
 
-Search = Callable[..., tuple[outcome.Learned, Enumeration | None]]
-"""Searches, given ``on_event``; returns the list of networks, too, where one is wanted."""
+Search = Callable[[OnEvent], tuple[Result | EquivalenceSearch, Enumeration | None]]
+"""Searches, and reports events; returns the list of networks, too, where one is wanted."""
 
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
     "bic": "difference of BIC, which approximates the log Bayes factor for many rows",
 }
-"""What the differences of scores are, by the score of a table."""
+"""Meaning of the differences of scores, by the score of a table."""
+
+_NEED_ROWS = (
+    *("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap"),
+    "smoothing",
+    *Reading.known(),
+)
+"""Options that have no meaning for given local scores."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Task:
-    """What is to be learned.
+    """A network to be learned, once its parent sets are scored.
 
     Parameters
     ----------
-    options
-        Those of the command, with the equivalent sample size that was chosen.
     names
         Names of the variables.
     search
-        Searches, and reports events; returns the list of networks, too, where one is wanted.
+        Finds the network.
+    directions
+        Directions that the constraints leave to adjacencies, by index.
     network
         Returns the network with some parents, where there are data for its parameters.
-    data
-        The table, unless scores were given.
+    scoring
+        The table and the score, unless local scores were given.
     record
-        What the record says besides the answer.
+        Keys of the record beside those of the answer.
     """
 
-    options: Solve
     names: tuple[str, ...]
     search: Search
+    directions: frozenset[Arc] = frozenset()
     network: Callable[..., el.BayesianNetwork | None] = lambda parents: None
-    data: el.Dataset | None = None
+    scoring: Scoring | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
 
-    def artifacts(self, learned: outcome.Learned, **more: Any) -> outcome.Artifacts:
-        """Return what is written of an answer, with more keys of the record."""
-        assert learned.parents is not None
-        known = pipeline.directions(self.options, self.names)
-        record = {**learning_record(self.names, learned, known), **self.record, **more}
+    def artifacts(
+        self, learned: Result | EquivalenceSearch | Event, **added: Any
+    ) -> outcome.Artifacts:
+        """Return the record of an answer, with more keys, and its files."""
+        record = learning_record(self.names, learned, self.directions)
+        if learned.parents is None:
+            return outcome.Artifacts(self.names, (), record)
         network = partial(self.network, learned.parents)
+        record |= {**self.record, **added}
         return outcome.Artifacts(self.names, learned.parents, record, network)
 
 
@@ -84,82 +99,107 @@ def run(options: Solve, output: Output) -> Answer:
     outcome.require_writable(output, (*NETWORKS, ".json", *FIGURES))
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")
+
     with output.progress_display(f"reading {path.name}") as display:
-        task = (_of_scores if has_scores else _of_table)(
-            path, options, output, display.stage
-        )
+        if has_scores:
+            task = _of_scores(path, options, output)
+        else:
+            task = _of_table(options, output, display.stage)
         display.stage("solving")
-        learned, listed = task.search(on_event=outcome.keeping(display, task.artifacts))
-    more, also, ends = dict[str, Any](), list[Callable[[], None]](), [learned.status]
+        learned, listed = task.search(outcome.keeping(display, task.artifacts))
+
+    added: dict[str, Any] = {}
+    statuses: list[str] = [learned.status]
+    writers: list[Callable[[], None]] = []
     if isinstance(learned, EquivalenceSearch):
-        more |= _classes_record(task.names, learned)
-    elif isinstance(learned, Result) and options.certificate is not None:
-        more["certificate"] = learned.certificate and str(options.certificate)
-        more["certificate_unfinished"] = not learned.is_certified
-        also.append(partial(_write_certificate, learned, options.certificate, output))
+        added |= _classes_record(task.names, learned)
+    elif options.certificate is not None:
+        added["certificate"] = learned.certificate and str(options.certificate)
+        added["certificate_unfinished"] = not learned.is_certified
+        writers.append(partial(_write_certificate, learned, options, output))
     if listed is not None and listed.networks:
-        more |= _networks_record(task, listed)
-        ends.append(listed.status)
-    if options.bootstrap is not None and more.get("certificate_unfinished"):
+        added |= _networks_record(task, listed, options)
+        statuses.append(listed.status)
+    has_ended = learned.status in ("optimal", "feasible", "heuristic")
+    if options.bootstrap is not None and added.get("certificate_unfinished"):
         output.note("The certificate is unfinished: the bootstrap is left out")
-    elif options.bootstrap is not None and learned.status in (
-        "optimal",
-        "feasible",
-        "heuristic",
-    ):
-        more["bootstrap"] = _bootstrap_record(task, options.bootstrap, output)
-        ends.append(more["bootstrap"]["status"])
-    artifacts = partial(task.artifacts, **more)
-    return outcome.concluded(
-        output, task.names, learned, artifacts, also=also, ended=worst(*ends)
-    )
+    elif options.bootstrap is not None and has_ended:
+        added["bootstrap"] = _bootstrap_record(task, options, output)
+        statuses.append(added["bootstrap"]["status"])
+    artifacts = task.artifacts(learned, **added)
+    return outcome.learned_answer(learned, artifacts, output, worst(*statuses), writers)
 
 
-def _of_scores(
-    path: Path, options: Solve, output: Output, stage: Callable[[str], None]
-) -> _Task:
+def _of_scores(path: Path, options: Solve, output: Output) -> _Task:
+    """Return the task of a file of local scores."""
     problem = el.read_scores(path)
     problem = replace(problem, **pipeline.constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
+    ruled_out = problem.forbidden.union(
+        *(constraint.forbidden_arcs for constraint in problem.constraints)
+    )
     text = read_text(path) if options.certificate is not None else None
     return _Task(
-        options, problem.names, _selection(scored, options, output, scores=text)
+        names=problem.names,
+        search=_selection(scored, options, output, scores=text),
+        directions=known_directions(problem.required, ruled_out),
     )
 
 
-def _of_table(
-    path: Path, options: Solve, output: Output, stage: Callable[[str], None]
-) -> _Task:
+def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
+    """Return the task of a table: its score is chosen, and its parent sets are scored."""
     with executors.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
         clock = SearchControl(options.time_limit)
+        scoring = Scoring(
+            dataset=data,
+            score=el.BDeu(),
+            max_parents=options.most_parents,
+            counts=options.counts,
+            scoring_time=options.scoring_time,
+            every=options.best is not None,
+            seed=options.seed,
+            cluster=client,
+            **pipeline.constraints(options, data.names),
+        )
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            options, record = pipeline.with_chosen_ess(data, options, output.note)
+            scoring, choice = scoring.with_score(
+                options.criterion,
+                ess=options.ess,
+                size_weight=options.size_weight,
+                time_limit=options.time_limit,
+            )
+            if choice is not None:
+                output.note(choice.reason)
             if options.solver in CLASS_SEARCHES:
-                search = _class_search(data, options)
+                search = _class_search(scoring, options, clock.remaining)
             else:
                 stage(f"scoring {data.n_variables} variables")
-                every, counts = options.best is not None, options.counts
-                how = pipeline.scoring(
-                    data, options, every=every, counts=counts, cluster=client
-                )
-                search = _selection(how.within(options.time_limit), options, output)
-    record |= {} if data.is_complete else {"counts": options.counts}
-    network = lru_cache(1)(
-        partial(_fitted, data, options, clock, output)
-    )  # EM once for the last
-    return _Task(options, data.names, search, network, data, record)
+                scored = scoring.within(clock.remaining)
+                search = _selection(scored, options, output)
+    record: dict[str, Any] = {} if choice is None else {"ess": choice.to_dict()}
+    if not data.is_complete:
+        record["counts"] = options.counts
+    fit = partial(_fitted, data, options, clock, output)
+    return _Task(
+        names=data.names,
+        search=search,
+        directions=known_directions(scoring.required, scoring.ruled_out),
+        network=lru_cache(1)(fit),  # EM once for an incumbent that is the answer
+        scoring=scoring,
+        record=record,
+    )
 
 
 def _fitted(
     data: el.Dataset, options: Solve, clock: SearchControl, output: Output, parents: Any
 ) -> el.BayesianNetwork:
-    """Return the network with its parameters, by EM in what is left of the time limit."""
-    late = (
-        clock.left + LATE if options.bootstrap is None else None
-    )  # which takes it again
-    how = options.chosen("smoothing counts")
-    network, remark = fitted_network(data, parents, time_limit=late, **how)
+    """Return the network with its parameters, by EM in the time that is left."""
+    # A bootstrap takes the time limit again.
+    limit = clock.left + LATE if options.bootstrap is None else None
+    network, remark = fitted_network(
+        data, parents, time_limit=limit, **options.chosen("smoothing counts")
+    )
     if remark:
         output.note(remark)
     return network
@@ -168,16 +208,16 @@ def _fitted(
 def _selection(
     scored: Scored, options: Solve, output: Output, **keywords: Any
 ) -> Search:
-    """Return the selection of parent sets that were scored."""
+    """Return the search among the parent sets that were scored."""
     problem = scored.problem
     for remark in scored.remarks:
         output.note(remark[0].upper() + remark[1:])
     output.detail(f"{problem.n_candidates} candidate parent sets")
     if options.start is not None:
         keywords["start"] = el.read_graph(options.start, problem.names).parents
-    return partial(
-        select,
+    return lambda on_event: select(
         scored,
+        on_event=on_event,
         time_limit=scored.time_left,
         # Where not all parent sets were scored, a proof would be about those that were.
         certify=options.certificate is not None and problem.complete,
@@ -186,8 +226,9 @@ def _selection(
     )
 
 
-def _class_search(data: el.Dataset, options: Solve) -> Search:
+def _class_search(scoring: Scoring, options: Solve, time_limit: float | None) -> Search:
     """Return a search over equivalence classes of a complete table."""
+    data = scoring.dataset
     if not data.is_complete:
         raise DataError(
             f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
@@ -197,30 +238,36 @@ def _class_search(data: el.Dataset, options: Solve) -> Search:
     search = partial(
         el.equivalence_search,
         data,
-        pipeline.score_of(options),
+        scoring.score,
         method="ges" if options.solver == "ges" else "kes",
-        max_parents=options.most_parents,
-        **options.chosen("time_limit seed greediness restarts"),
+        max_parents=scoring.max_parents,
+        time_limit=time_limit,
+        **options.chosen("seed greediness restarts"),
     )
     return lambda on_event: (search(on_event=on_event), None)
 
 
-def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
+def _networks_record(
+    task: _Task, listed: Enumeration, options: Solve
+) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
-    meanings, classes = {} if task.data is None else _MEANINGS, task.options.classes
+    best = listed.networks[0].score
+    networks = []
+    for network in listed.networks:
+        record = {
+            "score": network.score,
+            "log_bayes_factor": network.score - best,
+            "parents": named_parents(task.names, network.parents),
+        }
+        if options.classes:
+            record |= _class_record(task.names, cpdag(network.parents))
+        networks.append(record)
+    meaning = "difference of scores"
+    if task.scoring is not None:
+        meaning = _MEANINGS.get(options.criterion, meaning)
     return {
-        "networks": [
-            {
-                "score": network.score,
-                "log_bayes_factor": network.score - listed.networks[0].score,
-                "parents": named_parents(task.names, network.parents),
-                **(
-                    _class_record(task.names, cpdag(network.parents)) if classes else {}
-                ),
-            }
-            for network in listed.networks
-        ],
-        "bayes_factor": meanings.get(task.options.criterion, "difference of scores"),
+        "networks": networks,
+        "bayes_factor": meaning,
         "complete": listed.complete,
         "next_bound": listed.bound,
         "ties": listed.ties,
@@ -228,73 +275,77 @@ def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     }
 
 
-def _classes_record(names: Sequence[str], found: EquivalenceSearch) -> dict[str, Any]:
+def _classes_record(
+    names: tuple[str, ...], search: EquivalenceSearch
+) -> dict[str, Any]:
     """Return the keys that a search over equivalence classes adds to that of the best network."""
-    known = {key: getattr(found, key) for key in ("method", "scores", "steps", "sets")}
-    known["classes"] = [
+    classes = [
         {"score": score, "starts": starts, **_class_record(names, graph)}
-        for graph, score, starts in found.classes
+        for graph, score, starts in search.classes
     ]
-    return known
+    return {
+        "method": search.method,
+        "scores": search.scores,
+        "steps": search.steps,
+        "sets": search.sets,
+        "classes": classes,
+    }
 
 
 def _class_record(
-    names: Sequence[str], graph: PartiallyDirectedGraph
+    names: tuple[str, ...], graph: PartiallyDirectedGraph
 ) -> dict[str, Any]:
     """Return the CPDAG of a class, and how many networks are in it."""
     return {**cpdag_record(names, graph), "size": graph.size}
 
 
-def _bootstrap_record(task: _Task, replicates: int, output: Output) -> dict[str, Any]:
+def _bootstrap_record(task: _Task, options: Solve, output: Output) -> dict[str, Any]:
     """Learn from bootstrap samples as from the table; return the record."""
-    options, data = task.options, task.data
-    assert data is not None
+    scoring = task.scoring
+    assert scoring is not None
+    assert options.bootstrap is not None
     with output.progress_display("bootstrap"), SearchControl().running() as control:
-        found = el.bootstrap(
-            data,
-            replicates,
+        bootstrap = el.bootstrap(
+            scoring.dataset,
+            options.bootstrap,
             folder=output.folder,
             on_begin=output.detail,
             missing=options.counts,
-            **options.chosen("cluster time_limit solver"),
-            **pipeline.learning_options(data, options),
+            score=scoring.score,
+            max_parents=scoring.max_parents,
+            required=scoring.required,
+            forbidden=scoring.forbidden,
+            constraints=scoring.constraints,
+            **options.chosen("cluster time_limit solver scoring_time seed"),
         )
-    is_short = (
-        found.replicates + len(found.failures) < found.wanted or found.unfinished > 0
-    )
-    status = "interrupted" if control.is_stopped else "feasible" if is_short else "done"
-    return {"status": status, **found.to_dict(), "arcs": found.to_records()}
+    n_done = bootstrap.replicates + len(bootstrap.failures)
+    status = "done"
+    if control.is_stopped:
+        status = "interrupted"
+    elif n_done < bootstrap.wanted or bootstrap.unfinished > 0:
+        status = "feasible"
+    return {"status": status, **bootstrap.to_dict(), "arcs": bootstrap.to_records()}
 
 
-def _write_certificate(result: Result, path: Path, output: Output) -> None:
+def _write_certificate(result: Result, options: Solve, output: Output) -> None:
+    """Write the proof of a result, or say why there is none."""
     if result.certificate is None:
         output.note(f"No certificate: {result.message or 'the solver gave none'}")
-    else:
-        result.certificate.write(path)
-        output.wrote(path)
-        if not result.is_certified:
-            output.note(
-                f"Certificate unfinished: it proves the bound {result.certificate.bound}"
-            )
+        return
+    assert options.certificate is not None
+    result.certificate.write(options.certificate)
+    output.wrote(options.certificate)
+    if not result.is_certified:
+        bound = result.certificate.bound
+        output.note(f"Certificate unfinished: it proves the bound {bound}")
 
 
 def _check_with_scores(options: Solve, output: Output) -> None:
     """Refuse options for which the rows of a table are needed."""
-    of_tables = (
-        *(
-            "criterion",
-            "ess",
-            "max_parents",
-            "scoring_time",
-            "counts",
-            "bootstrap",
-            "smoothing",
-        ),
-        *Reading.known(),
-    )
     fields = options.known()
-    given = [flags_of(fields[name])[0] for name in of_tables if options.is_given(name)]
-    given += [f"--solver {options.solver}"] * (options.solver in CLASS_SEARCHES)
+    given = [flags_of(fields[name])[0] for name in _NEED_ROWS if options.is_given(name)]
+    if options.solver in CLASS_SEARCHES:
+        given.append(f"--solver {options.solver}")
     if given:
         raise OptionError(
             f"{given[0]} is for a table, but scores were given; leave it out"

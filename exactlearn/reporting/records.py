@@ -14,6 +14,7 @@ from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
 
 if TYPE_CHECKING:
+    from exactlearn._runtime.control import Event
     from exactlearn.augmentation.exact import Ranking
     from exactlearn.augmentation.solutions import Augmentation
     from exactlearn.data.dataset import Dataset
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def learning_record(
     names: Sequence[str],
-    learned: "Result | Augmentation | EquivalenceSearch",
+    learned: "Result | Augmentation | EquivalenceSearch | Event",
     known: Collection[Arc] = (),
 ) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
@@ -38,7 +39,7 @@ def learning_record(
     names
         Variable names.
     learned
-        The result.
+        The result, or the state of the search.
     known
         Directions that the constraints leave, see :func:`known_directions`.
     """

@@ -8,7 +8,7 @@ that score best together instead (:mod:`exactlearn.augmentation`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -40,7 +40,7 @@ from exactlearn.graphs.equivalence import Structured
 from exactlearn.graphs.orientation import known_directions, reversible_arcs
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
-from exactlearn.scoring.scores import BDeu, Score, ScoreLike, as_score, parse_score
+from exactlearn.scoring.scores import BDeu, ScoreLike, as_score
 from exactlearn.solvers import Result
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -49,7 +49,7 @@ from exactlearn.solvers.constraints import (
     constraints_by_name,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.ess_choice import ESSChoice, chosen_ess
+from exactlearn.structure.ess_choice import ESSChoice
 from exactlearn.structure.selection import (
     Counts,
     Scoring,
@@ -342,6 +342,7 @@ def learn(
                 {**dict(given), "constraints": constraints}, columns
             )
             required, forbidden, tiers, constraints = limits.values()
+        augments = missing == "augment" and not dataset.is_complete
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
         scoring = Scoring(
             dataset=dataset,
@@ -359,25 +360,42 @@ def learn(
             seed=seed,
             cluster=client,
         )
-        said: list[str] = []
-        augments = missing == "augment" and not dataset.is_complete
+        remarks: list[str] = []
+        choice = None
+        scored = None
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            scoring, choice = _with_score(scoring, score, ess, search.remaining, said)
-            scored = None if augments else scoring.within(search.remaining)
+            if isinstance(score, str):
+                scoring, choice = scoring.with_score(
+                    score, ess=ess, time_limit=search.remaining
+                )
+            elif ess != BDeu.ess:
+                raise OptionError(
+                    f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess "
+                    "out"
+                )
+            if choice is not None:
+                remarks.append(choice.reason)
+                if not choice.folds:
+                    warn_caller(choice.reason, TimeLimitWarning)
+            if not augments:
+                scored = scoring.within(search.remaining)
         found: Result | Augmentation
         if scored is None:
-            found = _augmented(scoring, solver, search.remaining, on_event, said)
+            found = _augmented(scoring, solver, search.remaining, on_event, remarks)
         else:
-            limit = scored.time_left
             found, _ = select(
-                scored, solver=solver, time_limit=limit, seed=seed, on_event=on_event
+                scored,
+                solver=solver,
+                time_limit=scored.time_left,
+                seed=seed,
+                on_event=on_event,
             )
-            said += scored.remarks
+            remarks += scored.remarks
             if found.status == "optimal":
                 most = (
                     "any number of" if max_parents is None else f"at most {max_parents}"
                 )
-                said.append(f"no network with {most} parents a variable scores more")
+                remarks.append(f"no network with {most} parents a variable scores more")
     if found.status == "infeasible":
         raise InfeasibleError(found.message)
     if found.parents is None:
@@ -395,9 +413,11 @@ def learn(
         )
         completed = _completed(dataset, network, found)
         fitting.stage("learnt in %.1f s: %s", control.seconds, found.status)
-    said += filter(None, (found.message, remark))
+    remarks += filter(None, (found.message, remark))
     if completed is None:
-        said.append("exact inference is too large to complete the table by the network")
+        remarks.append(
+            "exact inference is too large to complete the table by the network"
+        )
     return LearnedNetwork(
         parents=found.parents,
         network=network,
@@ -406,7 +426,7 @@ def learn(
         score=found.score,
         bound=found.bound,
         status=found.status,
-        reason="; ".join(said),
+        reason="; ".join(remarks),
         seconds=found.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         ess_choice=choice,
@@ -469,42 +489,12 @@ def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str
     return found
 
 
-def _with_score(
-    scoring: Scoring,
-    score: str | Score,
-    ess: float | Literal["auto"],
-    limit: float | None,
-    said: list[str],
-) -> tuple[Scoring, ESSChoice | None]:
-    """Return the scoring with the score wanted, whose equivalent sample size may be chosen."""
-    if isinstance(score, Score):
-        if ess != BDeu.ess:
-            raise OptionError(
-                f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
-            )
-        return scoring, None
-    ess, choice = chosen_ess(
-        scoring.dataset,
-        ess,
-        score=score,
-        max_parents=scoring.max_parents,
-        counts=scoring.counts or "expected",
-        seed=scoring.seed,
-        time_limit=limit,
-    )
-    if choice is not None:
-        said.append(choice.reason)
-        if not choice.folds:
-            warn_caller(choice.reason, TimeLimitWarning)
-    return replace(scoring, score=parse_score(score, ess=ess)), choice
-
-
 def _augmented(
     scoring: Scoring,
     solver: str,
     limit: float | None,
     on_event: OnEvent | None,
-    said: list[str],
+    remarks: list[str],
 ) -> Augmentation:
     """Find network and completion together; proven, if that is likely to end."""
     dataset = scoring.dataset
@@ -540,7 +530,7 @@ def _augmented(
         forbidden=forbidden,
         on_event=on_event,
     )
-    said.append(
+    remarks.append(
         f"{cells} cells are missing, {why}: network and completion together, by {method}"
     )
     return result

@@ -21,7 +21,7 @@ from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.enumeration import (
@@ -32,6 +32,7 @@ from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 
 if TYPE_CHECKING:
+    from exactlearn.structure.ess_choice import ESSChoice
     from exactlearn.structure.learned_counts import LearnedCounts
 
 SCORING_SHARE = 0.8
@@ -150,6 +151,39 @@ class Scoring:
     def ruled_out(self) -> frozenset[Arc]:
         """All arcs that no network may have, by one constraint."""
         return self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
+
+    def with_score(
+        self,
+        name: str,
+        *,
+        ess: float | Literal["auto"],
+        size_weight: float | None = None,
+        time_limit: float | None = None,
+    ) -> "tuple[Scoring, ESSChoice | None]":
+        """Return the scoring with a score by its name, and how its ess was chosen.
+
+        Parameters
+        ----------
+        name, ess, size_weight
+            The score; with ``ess="auto"`` its equivalent sample size is chosen.
+        time_limit
+            Seconds for all that is learned; a share of them is for the choice.
+        """
+        choice = None
+        if ess == "auto":
+            from exactlearn.structure.ess_choice import chosen_ess  # it imports this
+
+            ess, choice = chosen_ess(
+                self.dataset,
+                ess,
+                score=name,
+                max_parents=self.max_parents,
+                counts=self.counts or "expected",
+                seed=self.seed,
+                time_limit=time_limit,
+            )
+        score = parse_score(name, ess=ess, size_weight=size_weight)
+        return replace(self, score=score), choice
 
     def within(self, time_limit: float | None) -> Scored:
         """Score within a part of a time limit, or until Ctrl-C."""
