@@ -5,7 +5,7 @@ Each run of a sweep has a folder of its own, with its ``run.toml``; what is done
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,100 +36,117 @@ SHOWN = (
     "log_likelihood_per_row",
     "seconds",
 )
-"""What is printed of each run of a sweep, of the pipeline, its models and its steps."""
+"""Last parts of the keys that are printed of each run of a sweep."""
+
+SECTIONS = ("held_out", "decision_graph", "refinement")
+"""Parts of a run's record that a sweep tabulates beside its single values."""
 
 
 def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
-    source, is_name = (
-        Path(options.source),
-        options.source in {path.stem for path in bundled()},
-    )
-    if suffix_of(source) == ".json" or (source.is_dir() and not is_name):
+    source = Path(options.source)
+    is_bundled = options.source in {path.stem for path in bundled()}
+    if suffix_of(source) == ".json" or (source.is_dir() and not is_bundled):
         return repeat.run(source, output, allow_outside=options.allow_outside)
     path = locate(options.source, ".toml")
-    output = replace(output, path=output.path or Path("results", path.stem))
+    folder = output.path or Path("results", path.stem)
     runs = steps.read_runs(path)
-    for _, table in runs:
-        if options.seed is not None:
+    if options.seed is not None:
+        for _, table in runs:
             table.setdefault("search", {})["seed"] = options.seed
             for _, entry in steps.entries(table):
                 entry.pop("seed", None)
-    if runs[0][0]:
-        return _sweep(runs, path, options, output)
+    varied, table = runs[0]
+    if varied:
+        return _sweep(runs, folder, path, options, output)
     if options.jobs > 1:
         raise OptionError("--jobs: the run file has no [sweep], so there is one run")
-    table = _stored(runs[0][1], "", path, options, output)
+    _store(table, [folder], path, options, output)
     if made_by := provenance.current():
         made_by.seed = steps.declared(table).search.seed
-    return _done(table, output, options.time_limit, options.cluster)
+    return _done(table, folder, output, options.time_limit, options.cluster)
 
 
-def _stored(
-    table: Table, name: str, source: Path, options: declarations.Run, output: Output
-) -> Table:
-    """Store a run in its folder of that name, which is made, once all its places are checked."""
-    assert output.path is not None
-    folder = output.path / name
+def _store(
+    table: Table,
+    folders: Sequence[Path],
+    source: Path,
+    options: declarations.Run,
+    output: Output,
+) -> None:
+    """Make the folder of a run, the last one, and store its run file there.
+
+    Before, all places that the run writes are checked; ``folders`` begins with that of a sweep.
+    """
+    folder = folders[-1]
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
-    allowed = {"overwrite": output.overwrite, "allow_outside": options.allow_outside}
-    require_run_places(table, [output.path, folder], **allowed)
-    path, text = folder / "run.toml", to_toml(table)
+    require_run_places(
+        table,
+        folders,
+        overwrite=output.overwrite,
+        allow_outside=options.allow_outside,
+    )
+    path = folder / "run.toml"
+    text = to_toml(table)
     if not output.overwrite and path.exists() and read_text(path) != text:
         require_not_read([Place("--output", path)], [source])
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(path, text)
-    return table
 
 
 def _done(
-    table: Table, output: Output, time_limit: float | None, cluster: str | None
+    table: Table,
+    folder: Path,
+    output: Output,
+    time_limit: float | None,
+    cluster: str | None,
 ) -> Answer:
-    """Do a stored run in the folder of the output: its pipeline, then its steps."""
-    folder, control = output.path, SearchControl(time_limit)
-    assert folder is not None
-    run, plan, ended = (
-        steps.declared(table),
-        steps.declared_steps(table),
-        [ExitStatus.DONE],
-    )
-    record: dict[str, Any] = {}
+    """Do a run that is stored in a folder: its pipeline, then its steps."""
+    control = SearchControl(time_limit)
+    run = steps.declared(table)
+    plan = steps.declared_steps(table)
     if run.pipeline:
         data = load(run.data.file, run.data)
         output.note(run.title or f"Run {run.data.file}")
         output.note(size_in_words(data))
         plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
-    written, remarks = set(steps.WRITTEN), [f"Results lie in {folder.resolve()}"]
+
+    record: dict[str, Any] = {}
+    remarks = [f"Results lie in {folder.resolve()}"]
+    statuses: list[int] = [ExitStatus.DONE]
+    written = set(steps.WRITTEN)
     for number, step in enumerate(counted("step", plan, len(plan))):
         if number and control.is_over:
-            names = ", ".join(one.command for one in plan[number:])
-            remarks.insert(0, f"Time limit reached, left out: {names}")
-            ended.append(ExitStatus.LIMITED)
+            left_out = ", ".join(step.command for step in plan[number:])
+            remarks.insert(0, f"Time limit reached, left out: {left_out}")
+            statuses.append(ExitStatus.LIMITED)
             break
         answer = _taken(step, written, folder, output, control.remaining, cluster)
-        for remark in answer.remarks:
-            output.note(remark)
-        if step.part == "steps":
+        written |= step.written
+        statuses.append(answer.exit_status)
+        is_interrupted = answer.exit_status == ExitStatus.INTERRUPTED
+        if step.section is None:
             record.setdefault("steps", []).append(answer.record)
         else:
-            place, _, last = step.part.rpartition(".")
-            section = record.setdefault(place, {}) if place else record
-            section.update({last: answer.record} if last else answer.record)
-        ended.append(ExitStatus(answer.exit_status))
-        written |= step.written
-        is_interrupted = answer.exit_status == ExitStatus.INTERRUPTED
-        if is_interrupted and step.part != "steps":
-            record["status"] = "interrupted"
+            _place(record, step.section).update(answer.record)
+            record |= {"status": "interrupted"} if is_interrupted else {}
         write_json(record, folder / "result.json")
         if answer.failure is not None:
             raise answer.failure
-        if is_interrupted or (step.part == "" and record["parents"] is None):
+        if is_interrupted or record.get("parents", ()) is None:
             remarks.insert(0, f"The run ended early: the best so far lies in {folder}")
             break
     write_json(record, folder / "result.json")
     write_page(folder, output)
-    return Answer(record=record, exit_status=max(ended), remarks=remarks)
+    return Answer(record=record, exit_status=max(statuses), remarks=remarks)
+
+
+def _place(record: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Return the dictionary at a path of a record, made where it is missing."""
+    for key in path:
+        record = record.setdefault(key, {})
+    return record
 
 
 def _taken(
@@ -137,133 +154,165 @@ def _taken(
     written: set[str],
     folder: Path,
     output: Output,
-    left: float | None,
-    cluster: Any,
+    seconds: float | None,
+    cluster: str | None,
 ) -> Answer:
     """Take a step within the seconds that are left; return its answer."""
     output.note(f"Step {step.command}")
-    if path := folder / step.output if step.output else None:
+    path = folder / step.output if step.output else None
+    if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     options: Any = steps.placed(step, folder, written)
     if cluster and hasattr(options, "cluster"):
         options = replace(options, cluster=cluster)
-    if left is not None and hasattr(options, "time_limit"):
-        limits = (left, left if options.time_limit is None else options.time_limit)
-        options = replace(options, time_limit=min(limits))
+    if seconds is not None and hasattr(options, "time_limit"):
+        limit = seconds if options.time_limit is None else options.time_limit
+        options = replace(options, time_limit=min(limit, seconds))
     made_by = provenance.Provenance(options, step=step.command, output=path)
     with provenance.running(made_by):
         place = replace(output, path=path)
         answer = place.written(body_of(step.command)(options, place))
-    found = dict(answer.record)
-    if step.part == "steps":
-        found = {"command": step.command, "output": step.output or None, **found}
-        found["made_by"] = made_by.to_dict()
-    return replace(answer, record=found)
+    for remark in answer.remarks:
+        output.note(remark)
+    if step.section is not None:
+        return answer
+    about = {"command": step.command, "output": step.output or None}
+    record = {**about, **answer.record, "made_by": made_by.to_dict()}
+    return replace(answer, record=record)
 
 
 def _sweep(
     runs: Sequence[tuple[Table, Table]],
+    folder: Path,
     source: Path,
     options: declarations.Run,
     output: Output,
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
-    folder, planned = output.path, list[PlannedRun]()
-    assert folder is not None
-    for name, (_, table) in zip(
-        _names([varied for varied, _ in runs]), runs, strict=True
-    ):
-        run = steps.declared(_stored(table, name, source, options, output))
-        read = [
-            run.data,
-            run.search,
-            *(step.options for step in steps.declared_steps(table)),
-        ]
-        files = {path for one in read for path in provenance.files_read(one).values()}
-        known = str(provenance.sha256([folder / name / "run.toml", *sorted(files)]))
-        work = partial(_run_alone, (folder / name).resolve(), options.time_limit)
-        planned.append(PlannedRun(name, work, known))
-    path, control = folder / "runs.json", SearchControl()
-    study = Study(planned, path, options.jobs, options.cluster, output.note, control)
-    for one in planned:
-        if not (folder / one.title / "result.json").exists():
-            study.done.pop(one.title, None)
+    names = _names([varied for varied, _ in runs])
+    planned = []
+    for name, (_, table) in zip(names, runs, strict=True):
+        _store(table, [folder, folder / name], source, options, output)
+        planned.append(_planned(table, folder / name, options.time_limit))
+    control = SearchControl()
+    study = Study(
+        planned,
+        folder / "runs.json",
+        options.jobs,
+        options.cluster,
+        output.note,
+        control,
+    )
+    for name in names:  # a run whose folder is gone is done again
+        if not (folder / name / "result.json").exists():
+            study.done.pop(name, None)
     with output.progress_display("sweep"):
         study.run()
-    rows = []
-    for one, (varied, _) in zip(planned, runs, strict=True):
-        found = study.known(one) or {"error": "not done"}
-        if "error" not in found:
-            order = sorted(
-                found.keys() - {"learning"}, key=lambda key: ("." in key, key)
-            )
-            rows.append(
-                {"run": one.title, **varied, **{key: found[key] for key in order}}
-            )
-    failures = [f"{one.title}: {error}" for one, error in study.failures()]
-    keys = list(runs[0][0])
-    record = {"varied": keys, "runs": rows, "failures": failures}
+
+    rows = [
+        _row(work, varied, values)
+        for work, (varied, _) in zip(planned, runs, strict=True)
+        if "error" not in (values := study.known(work) or {"error": "not done"})
+    ]
+    failures = [f"{work.title}: {error}" for work, error in study.failures()]
+    varied_keys = list(runs[0][0])
+    record = {"varied": varied_keys, "runs": rows, "failures": failures}
     write_json(record, folder / "sweep.json")
     atomic_write(folder / "sweep.csv", pd.DataFrame(rows).to_csv(index=False))
-    remarks, ended = [f"Results lie in {folder.resolve()}"], int(ExitStatus.FAILED)
+
+    remarks = [f"Results lie in {folder.resolve()}"]
+    status = int(ExitStatus.FAILED)
     if control.is_over:
         done = f"{sum(map(study.is_done, planned))} of {len(runs)}"
         remarks.append(f"Interrupted: {done} runs are done; call again for the others")
-        ended = ExitStatus.INTERRUPTED
+        status = ExitStatus.INTERRUPTED
     elif not failures:
-        ended = max(row["exit_status"] for row in rows)
-    shown = [
-        {k: x for k, x in row.items() if k in keys or _last(k) in SHOWN} for row in rows
-    ]
-    told = {"runs": shown, "failures": failures}
-    return Answer(record=record, shown=told, exit_status=ended, remarks=remarks)
+        status = max(row["exit_status"] for row in rows)
+    printed = [_printed(row, varied_keys) for row in rows]
+    shown = {"runs": printed, "failures": failures}
+    return Answer(record=record, shown=shown, exit_status=status, remarks=remarks)
 
 
-def _names(varied: Sequence[Table]) -> list[str]:
-    """Return the names of folders, which say the values; what is alike or long has its number."""
+def _row(work: PlannedRun, varied: Table, values: Found) -> Table:
+    """Return the row of a run: its name, the varied values, and its single values.
+
+    Values of the run stand before those of its sections and steps.
+    """
+    keys = sorted(values.keys() - {"learning"}, key=lambda key: ("." in key, key))
+    return {"run": work.title, **varied, **{key: values[key] for key in keys}}
+
+
+def _printed(row: Table, varied: Sequence[str]) -> Table:
+    """Return the part of a row that is printed."""
+    return {key: row[key] for key in row if key in varied or _last(key) in SHOWN}
+
+
+def _names(runs: Sequence[Table]) -> list[str]:
+    """Return the names of folders: the varied values; a number for equal and long ones."""
     names = []
-    for one in varied:
-        words = (f"{_last(key)}={Path(str(value)).name}" for key, value in one.items())
-        names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(words)))
-    return [
-        name if len(name) <= 80 and names.count(name) == 1 else f"{name[:80]}-{number}"
-        for number, name in enumerate(names, 1)
-    ]
+    for varied in runs:
+        values = (f"{_last(key)}={Path(str(x)).name}" for key, x in varied.items())
+        names.append(re.sub(r"[^\w.,=+-]", "_", ",".join(values)))
+    unique = []
+    for number, name in enumerate(names, 1):
+        is_plain = len(name) <= 80 and names.count(name) == 1
+        unique.append(name if is_plain else f"{name[:80]}-{number}")
+    return unique
 
 
 def _last(key: str) -> str:
-    return key.rpartition(".")[2]
+    """Return the last part of a key with dots."""
+    return key.split(".")[-1]
+
+
+def _planned(table: Table, folder: Path, time_limit: float | None) -> PlannedRun:
+    """Return a stored run as work of a study, to do again when a file that it reads changes."""
+    run = steps.declared(table)
+    readers = [step.options for step in steps.declared_steps(table)]
+    files: set[Path] = set()
+    for reader in (run.data, run.search, *readers):
+        files |= set(provenance.files_read(reader).values())
+    digest = provenance.sha256([folder / "run.toml", *sorted(files)])
+    work = partial(_run_alone, folder.resolve(), time_limit)
+    return PlannedRun(folder.name, work, str(digest))
 
 
 def _run_alone(folder: Path, time_limit: float | None) -> Found:
     """Do the run that is stored in a folder; return its exit status and single values."""
     path = folder / "run.toml"
     ((_, table),) = steps.read_runs(path)
-    words, options = (
-        ("run", str(path), "--output", str(folder)),
+    made_by = provenance.Provenance(
         declarations.Run(source=str(path)),
+        ("run", str(path), "--output", str(folder)),
+        seed=steps.declared(table).search.seed,
+        output=folder,
     )
-    seed, output = (
-        steps.declared(table).search.seed,
-        Output(path=folder, as_json=True, quiet=True),
-    )
-    with provenance.running(
-        provenance.Provenance(options, words, seed=seed, output=folder)
-    ):
-        answer = _done(table, output, time_limit, None)
-    sections = ("held_out", "decision_graph", "refinement")
-    parts = {
-        k: v
-        for k, v in answer.record.items()
-        if not isinstance(v, dict) or k in sections
+    output = Output(as_json=True, quiet=True)
+    with provenance.running(made_by):
+        answer = _done(table, folder, output, time_limit, None)
+    return {"exit_status": int(answer.exit_status), **_single_values(answer.record)}
+
+
+def _single_values(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts and numbers of a run's record, by keys with dots.
+
+    Of a step stand only those that are no part of a table, below its name.
+    """
+    parts = {key: record[key] for key in SECTIONS if key in record} | _plain(record)
+    taken = parts.pop("steps", [])
+    commands = [step["command"] for step in taken]
+    for number, (command, step) in enumerate(zip(commands, taken, strict=True), 1):
+        name = command if commands.count(command) == 1 else f"{command}{number}"
+        parts[name] = _plain(step)
+        del parts[name]["command"], parts[name]["output"]
+    (values,) = pd.json_normalize(parts).to_dict("records")
+    return {
+        str(key): value
+        for key, value in values.items()
+        if isinstance(value, str | int | float)
     }
-    names = [step["command"] for step in parts.pop("steps", ())]
-    for k, (name, step) in enumerate(
-        zip(names, answer.record.get("steps", ()), strict=True), 1
-    ):
-        own = {key: v for key, v in step.items() if not isinstance(v, dict)}
-        del own["command"], own["output"]
-        parts[name if names.count(name) == 1 else f"{name}{k}"] = own
-    (flat,) = pd.json_normalize(parts).to_dict("records")
-    single = {str(k): v for k, v in flat.items() if isinstance(v, str | int | float)}
-    return {"exit_status": int(answer.exit_status), **single}
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a record that are no dictionaries."""
+    return {key: value for key, value in record.items() if not isinstance(value, dict)}

@@ -1,12 +1,12 @@
 """Steps of a run file: commands, each a section with the command's name and its options as keys.
 
-The pipeline stands for the steps that :func:`pipeline` yields. What a step does not say is what
-``[data]``, ``[score]``, ``[search]`` and ``[network]`` say; only then do the command's own defaults
-hold. A file is one that the run or an earlier step writes, else one beside the run file, else a
-bundled one.
+The pipeline stands for the steps that :func:`pipeline` yields. An option that a step leaves out has
+the value of ``[data]``, ``[score]``, ``[search]`` or ``[network]``, else the command's own default.
+A file is one that the run or an earlier step writes, else one beside the run file, else a bundled
+one.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import product
@@ -33,8 +33,8 @@ WRITTEN = frozenset(
 NO_STEPS = ("run", "instances")
 """Commands that are no steps of a run."""
 
-MOST_RUNS = 10_000
-"""Most runs of a sweep."""
+MAX_RUNS = 10_000
+"""Largest number of runs of a sweep."""
 
 
 class Data(sections.Reading):
@@ -100,14 +100,15 @@ class Step:
         An instance of the class of its options.
     output
         File or folder to write, in the folder of the run; empty for the record alone.
-    part
-        Key of the run's record that its record stands below; empty for the run's own keys.
+    section
+        Path of keys in the run's record below which the keys of its record stand; ``None`` for a
+        declared step, whose record is an entry of the list ``steps``.
     """
 
     command: str
     options: Declared
     output: str = ""
-    part: str = "steps"
+    section: tuple[str, ...] | None = None
 
     @property
     def written(self) -> set[str]:
@@ -119,8 +120,8 @@ class Step:
 def read_runs(path: Path) -> list[tuple[Table, Table]]:
     """Read the runs of a run file: one, or one for each combination of values in a sweep.
 
-    With each stand the keys that the sweep varies, and their values. Files that lie beside the run
-    file become absolute paths.
+    Each is a pair: the keys that the sweep varies with their values, and the table of the run, in
+    which files that lie beside the run file have absolute paths.
 
     Raises
     ------
@@ -133,35 +134,37 @@ def read_runs(path: Path) -> list[tuple[Table, Table]]:
     beside = path.resolve().parent
     return read_declared(
         path,
-        lambda table: [(varied, checked(one, beside)) for varied, one in _grid(table)],
+        lambda table: [(varied, checked(run, beside)) for varied, run in _grid(table)],
     )
 
 
 def checked(table: Mapping[str, Any], beside: Path) -> Table:
-    """Return the table of a run whose files beside it have their paths, once all is checked."""
-    sections = [one.name for one in fields(RunFile)]
+    """Return the table of a run, once it is checked, with the paths of the files beside it."""
+    sections = [field.name for field in fields(RunFile)]
+    choices = [*sections, *filter(is_step, COMMANDS)]
     for key in table:
-        if not is_step(key) and key not in sections:
-            known = [*sections, *filter(is_step, COMMANDS)]
-            raise OptionError(f"unknown key '{key}'{did_you_mean(key, known)}")
+        if key not in choices:
+            raise OptionError(f"unknown key '{key}'{did_you_mean(key, choices)}")
     declared(table)
     written = WRITTEN.union(*(step.written for step in declared_steps(table)))
 
-    there = {part for path in bundled() for part in (path.stem, path.name)}
-    is_bundled = beside == bundled()[0].parent.resolve()
-    found = deepcopy(dict(table))
-    shared = [(SHARED[key], found[key]) for key in SHARED if key in found]
-    for kind, entry in [
-        *shared,
-        *((options_of(name), entry) for name, entry in entries(found)),
-    ]:
-        for key, about in _known(kind).items():
+    run = deepcopy(dict(table))
+    readers = [(SHARED[key], run[key]) for key in SHARED if key in run]
+    readers += [(options_of(command), entry) for command, entry in entries(run)]
+    for kind, entry in readers:
+        for key, about in _abouts(kind).items():
             name = entry.get(key)
-            if not about.reads or not isinstance(name, str) or is_own(name, written):
-                continue
-            if name not in there or ((beside / name).exists() and not is_bundled):
-                entry[key] = str(beside / name)
-    return found
+            if about.reads and isinstance(name, str) and not is_own(name, written):
+                entry[key] = _located(name, beside)
+    return run
+
+
+def _located(name: str, folder: Path) -> str:
+    """Return the path of a file in the folder of a run file; a bundled one keeps its name."""
+    is_bundled = any(name in (path.stem, path.name) for path in bundled())
+    has_bundled = folder == bundled()[0].parent.resolve()
+    path = folder / name
+    return name if is_bundled and (has_bundled or not path.exists()) else str(path)
 
 
 def declared(table: Mapping[str, Any]) -> RunFile:
@@ -189,7 +192,7 @@ def declared_steps(table: Mapping[str, Any]) -> list[Step]:
     OptionError
         When a key is unknown, or two steps write the same file.
     """
-    found: list[Step] = []
+    steps: list[Step] = []
     written = set(WRITTEN)
     for command, entry in entries(table):
         step = _step(command, entry, table, written)
@@ -197,9 +200,9 @@ def declared_steps(table: Mapping[str, Any]) -> list[Step]:
             raise OptionError(
                 f"{command}: '{twice[0]}' is written before; name another file with 'output'"
             )
-        found.append(step)
+        steps.append(step)
         written |= step.written
-    return found
+    return steps
 
 
 def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
@@ -212,36 +215,36 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
     is_complete
         Whether the table of data has no missing cells, so that the network is solved for.
     """
-    run, network, graph = declared(table), "network.bif", "model.pdg.json"
-    refined = {
-        k: v for k, v in asdict(run.decision_graph).items() if v != "cv"
-    }  # the default
-    truth = {} if is_complete or run.data.truth is None else {"truth": run.data.truth}
-    held_out = (
-        []
-        if run.data.test is None
-        else [("network", network), ("decision_graph", graph)]
-    )
-    plan: list[tuple[str, str, Table]] = [
-        ("", "solve" if is_complete else "augment", {"output": ".", **truth}),
+    run = declared(table)
+    network = {"source": "network.bif"}
+    graph = {"source": "model.pdg.json"}
+    learning: Table = {"output": "."}
+    if not is_complete and run.data.truth is not None:
+        learning["truth"] = run.data.truth
+    refining = asdict(run.decision_graph)
+    if refining["smoothing"] == "cv":  # the command's own default
+        del refining["smoothing"]
+    plan: list[tuple[tuple[str, ...], str, Table]] = [
+        ((), "solve" if is_complete else "augment", learning),
         (
-            "network",
+            ("network",),
             "fit",
-            {"source": network, "output": network, **asdict(run.network)},
+            {**network, "output": "network.bif", **asdict(run.network)},
         ),
-        ("decision_graph", "compile", {"source": network, "output": graph}),
-        ("refinement", "fit", {"source": graph, "output": graph, **refined}),
-        *(
-            (f"held_out.{part}", "evaluate", {"source": model})
-            for part, model in held_out
-        ),
+        (("decision_graph",), "compile", {**network, "output": "model.pdg.json"}),
+        (("refinement",), "fit", {**graph, "output": "model.pdg.json", **refining}),
     ]
-    for part, command, entry in plan:
-        yield replace(_step(command, entry, table, WRITTEN), part=part)
+    if run.data.test is not None:
+        plan += [
+            (("held_out", "network"), "evaluate", network),
+            (("held_out", "decision_graph"), "evaluate", graph),
+        ]
+    for section, command, entry in plan:
+        yield replace(_step(command, entry, table, WRITTEN), section=section)
 
 
 def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
-    """Return the options of a step with the files of the run in its folder."""
+    """Return the options of a step with the files that the run writes in its folder."""
 
     def place(name: str, about: About) -> str:
         return str(folder / name) if about.writes or is_own(name, written) else name
@@ -250,12 +253,12 @@ def placed(step: Step, folder: Path, written: Collection[str]) -> Declared:
 
 
 def moved(options: D, name: Callable[[str, About], str]) -> D:
-    """Return options with other names of files, given those that they have."""
-    changed = {
+    """Return options with each name of a file replaced by a function of it."""
+    names = {
         key: type(value)(name(str(value), about))
         for key, value, about in options.files()
     }
-    return replace(options, **changed)  # type: ignore[type-var]
+    return replace(options, **names)  # type: ignore[type-var]
 
 
 def is_own(name: str, written: Collection[str]) -> bool:
@@ -265,102 +268,101 @@ def is_own(name: str, written: Collection[str]) -> bool:
     )
 
 
-def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Mapping[str, Any]]]:
-    """Yield the tables of a sweep, the last key varied fastest."""
+def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Table]]:
+    """Yield the varied values and the table of each run of a sweep, the last key fastest."""
     table = dict(table)
-    lists = dict(_lists(table.pop("sweep", {})))
-    if (runs := prod(map(len, lists.values()))) > MOST_RUNS:
+    values_of = dict(_varied(table.pop("sweep", {})))
+    if (runs := prod(map(len, values_of.values()))) > MAX_RUNS:
         raise OptionError(
-            f"a sweep over {', '.join(map('.'.join, lists))} has {runs:,} runs, more than "
-            f"{MOST_RUNS:,}; list fewer values"
+            f"a sweep over {', '.join(map('.'.join, values_of))} has {runs:,} runs, more than "
+            f"{MAX_RUNS:,}; list fewer values"
         )
-    for chosen in product(*lists.values()):
-        one = deepcopy(table)
-        for (*parts, key), value in zip(lists, chosen, strict=True):
-            places: list[Any] = [one]
-            for section in parts:
-                inner = [place.setdefault(section, {}) for place in places]
-                each = [
-                    p
-                    for own in inner
-                    for p in (own if isinstance(own, list) else [own])
-                ]
-                places = [place for place in each if isinstance(place, dict)]
-            if not places:
-                at = ".".join((*parts, key))
+    for values in product(*values_of.values()):
+        run = deepcopy(table)
+        varied = dict(zip(map(".".join, values_of), values, strict=True))
+        for (*section, key), value in zip(values_of, values, strict=True):
+            tables = list(_tables_at(run, section))
+            if not tables:
+                at = ".".join((*section, key))
                 raise OptionError(
                     f"key 'sweep.{at}': expected the key of a section or a step"
                 )
-            for place in places:
-                place[key] = value
-        yield (
-            {".".join(path): value for path, value in zip(lists, chosen, strict=True)},
-            one,
-        )
+            for entry in tables:
+                entry[key] = value
+        yield varied, run
 
 
-def _lists(
-    table: Any, at: tuple[str, ...] = ()
+def _tables_at(value: Any, path: Sequence[str]) -> Iterator[Table]:
+    """Yield the table at a path, made where it is missing; of a list of tables, each."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _tables_at(entry, path)
+    elif isinstance(value, dict):
+        if path:
+            yield from _tables_at(value.setdefault(path[0], {}), path[1:])
+        else:
+            yield value
+
+
+def _varied(
+    value: Any, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
     """Yield the path of each key that a sweep varies, and its values."""
-    if isinstance(table, dict):
-        for key, value in table.items():
-            yield from _lists(value, (*at, key))
-    elif at[1:] and isinstance(table, list) and table:
-        yield at, table
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _varied(inner, (*path, key))
+    elif path[1:] and isinstance(value, list) and value:
+        yield path, value
     else:
-        key = ".".join(("sweep", *at))
+        key = ".".join(("sweep", *path))
         raise OptionError(
-            f"key '{key}': expected a list of values, found {shown(table)}"
+            f"key '{key}': expected a list of values, found {shown(value)}"
         )
 
 
 def _step(
-    command: str, entry: Any, table: Mapping[str, Any], written: Collection[str]
+    command: str, entry: Table, table: Mapping[str, Any], written: Collection[str]
 ) -> Step:
-    """Return a step; what it does not say is what the run file says for all."""
+    """Return the step that an entry of a run file declares, completed by the sections for all.
+
+    Parameters
+    ----------
+    command
+        Its name.
+    entry
+        Keys and values of the step, from the file.
+    table
+        The run.
+    written
+        Files that the run and the steps before write.
+    """
     if not isinstance(entry, Mapping):
         raise OptionError(f"key '{command}': expected a table, found {shown(entry)}")
     kind = options_of(command)
-    known, data = _known(kind), table.get("data", {})
-    said: Table = {}
-    for key, about in known.items():
-        if about.in_run is not None and not any(
-            other in entry for other in about.unless
-        ):
-            name = about.in_run if "." in about.in_run else data.get(about.in_run)
-            said |= {} if name is None else {key: name}
-    said |= entry
+    abouts = _abouts(kind)
+
+    values = _inputs(abouts, entry, table.get("data", {})) | entry
     tables = [
-        str(said.get(k, ""))
-        for k, one in known.items()
-        if one.in_run in ("file", "test")
+        str(values.get(key, ""))
+        for key, about in abouts.items()
+        if about.in_run in ("file", "test")
     ]
-    are_scores = any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables)
-    as_it_is = {
-        "data": are_scores or any(is_own(name, written) for name in tables),
-        "score": are_scores,
-        "network": are_scores,
-    }
-    for section, shared in SHARED.items():
-        if as_it_is.get(section):
-            continue  # a table that the run has written is read as it was written; so are scores
-        alike = {
-            key for key, about in _known(shared).items() if known.get(key) is about
-        }
-        said = {
-            **{k: v for k, v in table.get(section, {}).items() if k in alike},
-            **said,
-        }
-    output = said.pop("output", None)
-    options = from_table(said, kind, command)
+    # a table that the run has written is read as it was written; so are scores
+    skipped = {"data"} if any(is_own(name, written) for name in tables) else set()
+    if any(suffix_of(Path(name)) in (".jkl", ".scores") for name in tables):
+        skipped = {"data", "score", "network"}
+    for section in SHARED.keys() & table.keys() - skipped:
+        values = _of_section(section, table[section], abouts) | values
+
+    # an option of the sections that has no effect on this step is left out, one of the step refused
+    output = values.pop("output", None)
+    options = from_table(values, kind, command)
     options.refuse_unused(entry)
-    if unused := {
-        name.rstrip("_") for name in options.unused()
-    }:  # what sections say for all steps
-        said = {key: value for key, value in said.items() if key not in unused}
-        options = from_table(said, kind, command)
-    output = options.output_in_run if output is None else output
+    unused = {name.rstrip("_") for name in options.unused()}
+    used = {key: value for key, value in values.items() if key not in unused}
+    options = from_table(used, kind, command)
+    if output is None:
+        output = options.output_in_run
     if not isinstance(output, str):
         raise OptionError(
             f"key '{command}.output': expected a text, found the value {shown(output)}"
@@ -368,5 +370,28 @@ def _step(
     return Step(command=command, options=options, output=output)
 
 
-def _known(kind: type[Declared]) -> dict[str, About]:
-    return {key.rstrip("_"): about_of(one) for key, one in kind.known().items()}
+def _inputs(
+    abouts: Mapping[str, About], entry: Table, data: Mapping[str, Any]
+) -> Table:
+    """Return the files that a step reads where it names none: of ``[data]``, or of the run."""
+    inputs = {}
+    for key, about in abouts.items():
+        if about.in_run is not None and entry.keys().isdisjoint(about.unless):
+            inputs[key] = (
+                about.in_run if "." in about.in_run else data.get(about.in_run)
+            )
+    return {key: name for key, name in inputs.items() if name is not None}
+
+
+def _of_section(section: str, values: Table, abouts: Mapping[str, About]) -> Table:
+    """Return the values of a section whose options a step has, too."""
+    return {
+        key: values[key]
+        for key, about in _abouts(SHARED[section]).items()
+        if key in values and abouts.get(key) is about
+    }
+
+
+def _abouts(kind: type[Declared]) -> dict[str, About]:
+    """Return the descriptions of options by their keys in a run file."""
+    return {key.rstrip("_"): about_of(field) for key, field in kind.known().items()}

@@ -92,15 +92,15 @@ def test_files_are_those_of_the_run_then_those_beside_it_then_bundled_ones(tmp_p
 def test_the_pipeline_is_steps(is_complete, tmp_path):
     table = tomllib.loads(DATA + "test = 'b.csv'\n[network]\nsmoothing = 0.5\n")
     plan = list(pipeline(checked(table, tmp_path), is_complete=is_complete))
-    assert [(step.part, step.command) for step in plan] == [
+    assert [(".".join(step.section), step.command) for step in plan] == [
         ("", "solve" if is_complete else "augment"),
         *(("network", "fit"), ("decision_graph", "compile"), ("refinement", "fit")),
         *(("held_out.network", "evaluate"), ("held_out.decision_graph", "evaluate")),
     ]
     assert (plan[0].options.smoothing, plan[1].options.smoothing) == (0.5, 0.5)
-    assert [step.options.smoothing for step in plan if step.part == "refinement"] == [
-        None
-    ]
+    assert [
+        step.options.smoothing for step in plan if step.section == ("refinement",)
+    ] == [None]
 
 
 def test_a_table_is_compared_with_its_truth(tmp_path):
