@@ -1,7 +1,7 @@
 """``exactlearn run RESULT.json``: the command that made a record again, its answer compared."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,43 +19,41 @@ from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.content import RECORD, expecting
 from exactlearn.formats.run_file import from_table
 
-CLOSE = 1e-9
+TOLERANCE = 1e-9
 """Relative difference of numbers that are called equal: libraries of other versions add in other
 orders."""
 
 
 def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
-    """Repeat what made a record, or the record in a folder, and compare the answers.
+    """Repeat the command that made a record, or the record in a folder, and compare the answers.
 
-    What the record's command wrote is written into ``output``, or else into a scratch folder. The
-    record of a run file does not say whether its steps may write elsewhere; ``allow_outside`` does.
+    The repetition writes into ``output``, or else into a scratch folder. The record of a run file
+    does not say whether its steps may write elsewhere; ``allow_outside`` does.
     """
     path = provenance.record_in(source) if source.is_dir() else source
-    with expecting(path, RECORD):
-        recorded = read_json(path)
-    made = made_with(
-        recorded.get("made_by") if isinstance(recorded, dict) else None, path
-    )
-    name, options = made.name, made.declared
+    recorded = read_record(path)
+    made, options = made_with(recorded, path)
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
     with TemporaryDirectory(dir=temporary_folder()) as scratch:
+        folder = Path(scratch, "output")
+        folder.mkdir()
 
         def placed(name: str, about: About) -> str:
-            return str(Path(scratch) / Path(name).name) if about.writes else name
+            return str(Path(scratch, Path(name).name)) if about.writes else name
 
-        wrote = made.output or ("results" if made.command[1] == "run" else None)
-        place = output.path or (
-            Path(scratch) / "output" / Path(wrote).name if wrote else None
+        place = output.path
+        if place is None and (made.output or made.command[1] == "run"):
+            place = folder / Path(made.output or "results").name
+        now = provenance.Provenance(
+            moved(options, placed), step=made.name, output=place
         )
-        (Path(scratch) / "output").mkdir()
-        now = provenance.Provenance(moved(options, placed), step=name, output=place)
         for text in _changes(made, now.to_dict()):  # the command may fail by it
             output.note(text)
-        aside = replace(output, path=place, as_json=True, quiet=output.path is None)
-        require_places(now.options, aside, path)
+        quiet = replace(output, path=place, as_json=True, quiet=output.path is None)
+        require_places(now.options, quiet, path)
         with provenance.running(now):
-            repeated = aside.written(body_of(name)(now.options, aside))
+            repeated = quiet.written(body_of(made.name)(now.options, quiet))
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
         record = dict(repeated.record)
@@ -64,20 +62,27 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     compared = [key for key in recorded if key in record and not _is_volatile(key)]
     if not compared:
         raise FormatError(
-            f"{path}: no key of it is in the answer of 'exactlearn {name}'"
+            f"{path}: no key of it is in the answer of 'exactlearn {made.name}'"
         )
-    then, answered = (
-        {key: one[key] for key in compared} for one in (recorded, strict(record))
-    )
-    differences = list(_differences(then, answered, (scratch, str(output.path))))
-    answer = {
+    answer = strict(record)
+    folders = (scratch, str(output.path))
+    differences: list[dict[str, Any]] = []
+    for key in compared:
+        differences += _differences(recorded[key], answer[key], folders, key)
+    comparison = {
         "equal": not differences,
         "compared": compared,
         "differences": differences,
         "changes": list(_changes(made, now.to_dict())),
         "record": record,
     }
-    return Answer(record=answer, status="failed" if differences else "done")
+    return Answer(record=comparison, status="failed" if differences else "done")
+
+
+def read_record(path: Path) -> Any:
+    """Return the record in a file, an object where no hand has changed it."""
+    with expecting(path, RECORD):
+        return read_json(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +123,6 @@ class MadeBy:
         The command, where the words name another.
     output
         The file or folder that was written.
-    declared
-        The options of the command.
     """
 
     command: tuple[str, ...]
@@ -127,7 +130,6 @@ class MadeBy:
     version: str = ""
     step: str | None = None
     output: str | None = None
-    declared: Declared = field(default_factory=Declared)
 
     @property
     def name(self) -> str:
@@ -135,8 +137,8 @@ class MadeBy:
         return self.step or self.command[1]
 
 
-def made_with(made_by: Any, path: Path) -> MadeBy:
-    """Return how a record was made, from its key ``made_by``.
+def made_with(record: Any, path: Path) -> tuple[MadeBy, Declared]:
+    """Return how a record was made, from its key ``made_by``, and the options of the command.
 
     Raises
     ------
@@ -145,17 +147,18 @@ def made_with(made_by: Any, path: Path) -> MadeBy:
     OptionError
         When the options are those of another version.
     """
+    made_by = record.get("made_by") if isinstance(record, dict) else None
     if not isinstance(made_by, dict):
         raise FormatError(
             f"{path}: no key 'made_by' says how it was made; expected the record of a command, "
             "as '-o result.json' and --json give it"
         )
-    known = _set_keys(made_by, MadeBy)
-    if isinstance(inputs := known.get("inputs"), list):
-        known["inputs"] = [_set_keys(entry, InputFile) for entry in inputs]
+    table = _of_class(made_by, MadeBy)
+    if isinstance(inputs := table.get("inputs"), list):
+        table["inputs"] = [_of_class(entry, InputFile) for entry in inputs]
     options = made_by.get("options")
     try:
-        made = from_table(known, MadeBy, "made_by")
+        made = from_table(table, MadeBy, "made_by")
     except OptionError as error:
         raise FormatError(
             f"{path}: {error}; run the command again to write it anew"
@@ -170,68 +173,67 @@ def made_with(made_by: Any, path: Path) -> MadeBy:
             f"{path}: made by {made.name!r}, which is no command that can be run again"
         )
     try:
-        return replace(
-            made, declared=from_table(options, options_of(made.name), "made_by.options")
-        )
+        return made, from_table(options, options_of(made.name), "made_by.options")
     except OptionError as error:
         raise OptionError(
             f"{path}: {error}; it was written by version {made.version}, and this is {__version__}"
         ) from None
 
 
-def _set_keys(table: Any, kind: type[Any]) -> Any:
-    """Return the entries of a table that a dataclass knows, without those that are null."""
+def _of_class(table: Any, kind: type[Any]) -> Any:
+    """Return the entries of a table that are fields of a dataclass, without those that are null."""
     if not isinstance(table, dict):
         return table
-    names = {one.name for one in fields(kind)} - {"declared"}
-    return {
-        key: value for key, value in table.items() if key in names and value is not None
-    }
+    names = [field.name for field in fields(kind)]
+    return {name: table[name] for name in names if table.get(name) is not None}
 
 
 def _changes(recorded: MadeBy, now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield in what version and files the repetition differs."""
+    """Yield the differences in version and files between a record and its repetition."""
     if recorded.version != now["version"]:
         yield f"version: {recorded.version} made the record, this is {now['version']}"
-    before = {(read.name, read.option): read.sha256 for read in recorded.inputs}
+    hashes = {(read.name, read.option): read.sha256 for read in recorded.inputs}
     for read in now["inputs"]:
-        was = before.get((read["name"], read.get("option")))
-        if None in (was, read["sha256"]):
+        recorded_hash = hashes.get((read["name"], read.get("option")))
+        if None in (recorded_hash, read["sha256"]):
             yield f"{read['name']}: not known to be the file of the record; it has no hash"
-        elif was != read["sha256"]:
+        elif recorded_hash != read["sha256"]:
             yield f"{read['name']}: the file differs from the one that the record is of"
 
 
 def _is_volatile(key: str) -> bool:
-    """Return whether a key of a record says how long or when, not what."""
+    """Return whether a key of a record is of a time or a duration, not of the answer."""
     return key == "made_by" or "seconds" in key or key == "time"
 
 
 def _differences(
-    recorded: Any, now: Any, written: tuple[str, str], at: str = ""
+    recorded: Any, now: Any, written: tuple[str, str], place: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield what differs between two values of a record, each with its place.
+    """Yield the differences between two values of a record, each with its place.
 
     Of a path below one of ``written`` only the last part is compared.
     """
     if isinstance(recorded, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*recorded, *now]):
             if not _is_volatile(key):
-                place = f"{at}.{key}" if at else key
-                yield from _differences(recorded.get(key), now.get(key), written, place)
-        return
-    if (
+                yield from _differences(
+                    recorded.get(key), now.get(key), written, f"{place}.{key}"
+                )
+    elif (
         isinstance(recorded, list)
         and isinstance(now, list)
         and len(recorded) == len(now)
     ):
-        for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
-            yield from _differences(one, other, written, f"{at}[{k}]")
-        return
-    equal = recorded == now
+        for k, (before, after) in enumerate(zip(recorded, now, strict=True)):
+            yield from _differences(before, after, written, f"{place}[{k}]")
+    elif not _are_equal(recorded, now, written):
+        yield {"key": place, "recorded": recorded, "now": now}
+
+
+def _are_equal(recorded: Any, now: Any, written: tuple[str, str]) -> bool:
+    """Return whether two single values are equal: numbers nearly, paths by their last parts."""
     if isinstance(recorded, float) and isinstance(now, float | int):
-        equal = isclose(recorded, now, rel_tol=CLOSE, abs_tol=CLOSE)
-    elif isinstance(now, str) and now.startswith(written):
-        equal = Path(now).name == Path(str(recorded)).name
-    if not equal:
-        yield {"key": at, "recorded": recorded, "now": now}
+        return isclose(recorded, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    if isinstance(now, str) and now.startswith(written):
+        return Path(now).name == Path(str(recorded)).name
+    return bool(recorded == now)

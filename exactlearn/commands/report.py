@@ -9,17 +9,16 @@ from typing import Any
 
 import exactlearn as el
 from exactlearn._runtime.argument_kinds import refusal
-from exactlearn._runtime.files import atomic_write, read_json, suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.declarations import Report
 from exactlearn.commands.outcome import read_trace
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.provenance import files_read, record_in, sha256
-from exactlearn.commands.repeat import made_with
+from exactlearn.commands.repeat import made_with, read_record
 from exactlearn.commands.sections import Reading
 from exactlearn.commands.steps import declared, read_runs
 from exactlearn.commands.tables import load
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.content import RECORD, expecting
 from exactlearn.formats.models import FORMATS, NETWORKS
 from exactlearn.queries.posteriors import Model
 from exactlearn.reporting.page import PageContent, page
@@ -32,24 +31,20 @@ PAGE = "report.html"
 def run(options: Report, output: Output) -> Answer:
     """Run the command."""
     source = options.source
-    if (
-        output.path is None
-        and source.exists()
-        and not source.is_dir()
-        and not source.is_file()
-    ):
+    is_file = source.is_file()
+    if output.path is None and source.exists() and not source.is_dir() and not is_file:
         raise OptionError(
             f"{source}: no page lies beside a pipe or a device; name one with -o"
         )
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
-    if options.normalise and not (source.is_file() and suffix_of(source) in NETWORKS):
+    if options.normalise and not (is_file and suffix_of(source) in NETWORKS):
         raise OptionError(
             f"--normalise is for the file of a network, found {source}; leave it out"
         )
-    found = _write(source, path, normalise=options.normalise)
+    content = _write(source, path, normalise=options.normalise)
     output.wrote(path)
-    return Answer(record={"page": str(path), "notes": list(found.notes)})
+    return Answer(record={"page": str(path), "notes": list(content.notes)})
 
 
 def report(
@@ -63,7 +58,7 @@ def report(
     Parameters
     ----------
     result
-        What :func:`exactlearn.learn` returned, a model, or the folder, record or model file that a
+        The result of :func:`exactlearn.learn`, a model, or the folder, record or model file that a
         command wrote.
     path
         The page to write, ``.html``.
@@ -96,20 +91,22 @@ def write_page(folder: Path, output: Output) -> None:
 
 
 def _write(result: Any, path: Path, *, normalise: bool = False) -> PageContent:
+    """Write the page of a result; return its content."""
     require_suffix(path, (".html",))
-    found = page_content(result, normalise=normalise)
+    content = page_content(result, normalise=normalise)
     try:
-        text = page(found)
+        text = page(content)
     except DAMAGES:
-        if not isinstance(result, Path) or not (key := _damaged_key(found)):
+        if not isinstance(result, Path) or not (key := _damaged_key(content)):
             raise
         record = record_in(result) if result.is_dir() else result
         raise FormatError(
             f"{record}, key '{key}': expected a record as a command's -o writes it, found another "
             "value there; remove the key, or run the command again"
         ) from None
-    atomic_write(path, text.encode(errors="backslashreplace"))  # of names of files
-    return found
+    # a name of a file may have bytes that are no text
+    atomic_write(path, text.encode(errors="backslashreplace"))
+    return content
 
 
 DAMAGES = (
@@ -120,7 +117,7 @@ DAMAGES = (
     TypeError,
     ValueError,
 )
-"""What a record that was changed by hand makes of the code that describes it."""
+"""Errors of the code that describes a record, where a hand has changed the record."""
 
 
 def _damaged_key(content: PageContent) -> str:
@@ -136,7 +133,7 @@ def _damaged_key(content: PageContent) -> str:
 
 
 def page_content(source: Any, *, normalise: bool = False) -> PageContent:
-    """Return what a result, a model, or a folder, a record or a model file holds.
+    """Return the content of the page of a result: in memory, or in a folder or a file.
 
     Raises
     ------
@@ -152,7 +149,7 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
             "Learned network", source.to_dict(), source.dataset, source.network
         )
     if isinstance(source, el.BayesianNetwork | el.DecisionGraph):
-        return PageContent("Model", **_shown(source))
+        return PageContent("Model", **_of_model(source))
     if not isinstance(source, Path):
         expected = (
             "a learned network, a model, or the path of a folder, record or model"
@@ -166,65 +163,72 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
         )
     if source.is_file() and suffix_of(source) in FORMATS:
         return PageContent(
-            source.name, **_shown(el.read_model(source, normalise=normalise))
+            source.name, **_of_model(el.read_model(source, normalise=normalise))
         )
-    record, run = record_in(source) if source.is_dir() else source, source / "run.toml"
-    if source.is_dir() and not record.is_file() and not run.is_file():
+    notes: list[str] = []
+    content = (_of_folder if source.is_dir() else _of_record)(source, notes)
+    return PageContent(**content, notes=tuple(notes))
+
+
+def _of_folder(folder: Path, notes: list[str]) -> dict[str, Any]:
+    """Return the content of the page of a folder, as fields of `PageContent`."""
+    record = record_in(folder)
+    run = folder / "run.toml"
+    if not record.is_file() and not run.is_file():
         raise OptionError(
-            f"{source}: expected {record.name} in it, as commands write it into a folder with "
+            f"{folder}: expected {record.name} in it, as commands write it into a folder with "
             "--output FOLDER; name the record or the model itself"
         )
-    notes = list[str]()
-    found: dict[str, Any] = {"title": source.name}
+    content: dict[str, Any] = {"title": folder.name}
     if record.exists():
-        found = _of_record(record, notes)
+        content = _of_record(record, notes)
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
-        if (source / name).is_file():
-            found |= _shown(el.read_model(source / name))
-    if (source / "trace.csv").is_file():
-        found["trace"] = read_trace(source / "trace.csv")
+        if (folder / name).is_file():
+            content |= _of_model(el.read_model(folder / name))
+    if (folder / "trace.csv").is_file():
+        content["trace"] = read_trace(folder / "trace.csv")
     if run.is_file():
         with _noting(notes):
             ((_, table),) = read_runs(run)
-            own = declared(table)
-            found["title"] = own.title or found["title"]
-            if own.pipeline:
-                found["data"] = load(own.data.file, own.data)
-    return PageContent(**found, notes=tuple(notes))
+            sections = declared(table)
+            content["title"] = sections.title or content["title"]
+            if sections.pipeline:
+                content["data"] = load(sections.data.file, sections.data)
+    return content
 
 
 def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
-    """Return what a record tells, with the table or the model that it names, if unchanged."""
-    with expecting(path, RECORD):
-        record = read_json(path)
+    """Return a record with the table or the model that it names, if that has not changed."""
+    record = read_record(path)
     if not isinstance(record, dict):
         raise FormatError(
             f"{path}: expected the record of a command, an object, found a list"
         )
-    found: dict[str, Any] = {"title": path.stem, "record": record}
-    if not (made_by := record.get("made_by")):
+    content: dict[str, Any] = {"title": path.stem, "record": record}
+    if not record.get("made_by"):
         notes.append(
             "The record does not say how it was made: an older version wrote it."
         )
-        return found
+        return content
+    # with the answer to a query stands the model, else the table
     has_answer = isinstance(record.get("posterior"), dict)
     with _noting(notes):
-        made = made_with(made_by, path)
-        found["title"] = shlex.join(made.command[:3])
+        made, options = made_with(record, path)
+        content["title"] = shlex.join(made.command[:3])
+        files = files_read(options)
         for read in made.inputs:
-            if read.option not in ("data", "source") or has_answer == (
-                read.rows is not None
-            ):
+            is_table = read.rows is not None
+            if read.option not in ("data", "source") or is_table == has_answer:
                 continue
-            file = files_read(made.declared).get(read.option)
+            file = files.get(read.option)
             if file is None or sha256([file]) != read.sha256:
                 raise OptionError(f"{read.name} is not there any more, or has changed.")
             if has_answer:
-                is_normalised = getattr(made.declared, "normalise", False)
-                found |= _shown(el.read_model(file, normalise=is_normalised))
-            elif isinstance(made.declared, Reading):
-                found["data"] = load(file, made.declared)
-    return found
+                is_normalised = getattr(options, "normalise", False)
+                content |= _of_model(el.read_model(file, normalise=is_normalised))
+            elif isinstance(options, Reading):
+                content["data"] = load(file, options)
+    return content
 
 
 @contextmanager
@@ -236,5 +240,6 @@ def _noting(notes: list[str]) -> Iterator[None]:
         notes.append(f"Not all is shown: {error}")
 
 
-def _shown(model: Model) -> dict[str, Any]:
+def _of_model(model: Model) -> dict[str, Any]:
+    """Return a model as the field of `PageContent` for its kind."""
     return {"graph" if isinstance(model, el.DecisionGraph) else "network": model}
