@@ -1,4 +1,4 @@
-"""From options to what learns: score, constraints, parent sets, networks of incomplete data.
+"""Options as arguments of the library: score, constraints, parent sets, incomplete data.
 
 Constraints are written with the names of variables: an arc is ``A -> B``, an adjacency ``A - B``,
 tiers are lists of names set apart by commas, and an independence is ``A, B | C, D``. A mark with a
@@ -17,6 +17,7 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.variable_arguments import Index
 from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing
+from exactlearn.data.codes import repeated
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
@@ -40,23 +41,24 @@ def score_of(criterion: sections.Criterion) -> el.Score:
 
 
 def with_chosen_ess(
-    dataset: el.Dataset, options: Options, tell: Callable[[str], None]
+    dataset: el.Dataset, options: Options, note: Callable[[str], None]
 ) -> tuple[Options, dict[str, Any]]:
     """Choose the equivalent sample size where it is to be chosen.
 
     Parameters
     ----------
     dataset
-        What is learned from.
+        The table to learn from.
     options
-        What is declared.
-    tell
+        The declared options.
+    note
         Called with a line that says why the value was chosen.
 
     Returns
     -------
     options, record
-        The options with a number, and with the time that is left; what the record says of it.
+        The options with a number, and with the time that is left; the keys of the record about the
+        choice.
 
     Raises
     ------
@@ -65,9 +67,8 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    constraints(
-        options, dataset.names
-    )  # refused before the cross-validation, which takes long
+    # constraints are refused before the cross-validation, which takes long
+    constraints(options, dataset.names)
     if options.ess != "auto":
         return options, {}
     from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
@@ -82,10 +83,9 @@ def with_chosen_ess(
         **options.chosen("seed time_limit"),
     )
     assert choice is not None
-    tell(choice.reason)
-    return replace(options, ess=ess, time_limit=clock.remaining), {
-        "ess": choice.to_dict()
-    }
+    note(choice.reason)
+    options = replace(options, ess=ess, time_limit=clock.remaining)
+    return options, {"ess": choice.to_dict()}
 
 
 def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, Any]:
@@ -99,39 +99,41 @@ def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, A
         When required arcs close a directed cycle.
     """
     search = with_file(search, names)
-    required, forbidden = arcs(search.required, names), arcs(search.forbidden, names)
+    required = frozenset(arcs(search.required, names))
     parents: list[list[int]] = [[] for _ in names]
-    for parent, child in set(required):
+    for parent, child in required:
         parents[child].append(parent)
     try:
         topological_order(parents, names)
     except OptionError as error:
         raise InfeasibleError(f"required arcs: {error}") from None
     return {
-        "required": frozenset(required),
-        "forbidden": frozenset(forbidden),
+        "required": required,
+        "forbidden": frozenset(arcs(search.forbidden, names)),
         "constraints": declared_constraints(search, names),
     }
 
 
 def directions(search: sections.Selection, names: Sequence[str]) -> frozenset[Arc]:
     """Return the directions that the declared constraints on single arcs leave to adjacencies."""
-    found = constraints(search, names)
-    ruled_out = (c.forbidden_arcs for c in found["constraints"])
-    return known_directions(found["required"], found["forbidden"].union(*ruled_out))
+    declared = constraints(search, names)
+    forbidden = declared["forbidden"].union(
+        *(constraint.forbidden_arcs for constraint in declared["constraints"])
+    )
+    return known_directions(declared["required"], forbidden)
 
 
 def scoring(
-    dataset: el.Dataset, options: sections.CompleteLearning, **more: Any
+    dataset: el.Dataset, options: sections.CompleteLearning, **keywords: Any
 ) -> Scoring:
-    """Return how the parent sets of a table are scored, as declared, with ``more`` fields.
+    """Return the declared scoring of a table's parent sets, with further fields.
 
     Raises
     ------
     OptionError
         When one variable is allowed more parents than all are.
     """
-    return Scoring(dataset=dataset, **learning_options(dataset, options), **more)
+    return Scoring(dataset=dataset, **learning_options(dataset, options), **keywords)
 
 
 def learning_options(
@@ -149,7 +151,7 @@ def learning_options(
 def incomplete_options(
     dataset: el.Dataset, options: sections.IncompleteLearning
 ) -> dict[str, Any]:
-    """Return how network and completion are learned, as keywords of `augment` and `Learning`.
+    """Return the declared options as keywords of `augment` and `Learning`.
 
     Raises
     ------
@@ -183,17 +185,11 @@ def settled(options: Completing, method: str) -> Completing:
         learner = cast(Learner, method)
     elif method == "augmentation":
         learner = learner or "t-local"
-    own = el.Learning(learner=learner).own
-    assert isinstance(own.score, el.BDeu)
-    values = {
-        **own._asdict(),
-        "ess": own.score.ess if options.criterion == "bdeu" else None,
-    }
-    del values["score"]
-    left_out = {
-        name: value for name, value in values.items() if getattr(options, name) is None
-    }
-    return replace(options, **left_out)
+    defaults = el.Learning(learner=learner).own._asdict()
+    score = defaults.pop("score")
+    defaults["ess"] = score.ess if options.criterion == "bdeu" else None
+    left_out = [name for name in defaults if getattr(options, name) is None]
+    return replace(options, **{name: defaults[name] for name in left_out})
 
 
 def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> el.Learning:
@@ -227,26 +223,29 @@ def declared_constraints(
     >>> declared_constraints(search, ["a", "b"])
     (RequiredAdjacency(a=1, b=0),)
     """
-    found: list[kinds.Constraint] = []
-    for kind, mark, entries in (
+    forms = (
         (kinds.RequiredAdjacency, "-", search.required_adjacent),
         (kinds.ForbiddenAdjacency, "-", search.forbidden_adjacent),
         (kinds.RequiredAncestor, "->", search.required_ancestors),
         (kinds.ForbiddenAncestor, "->", search.forbidden_ancestors),
-    ):
-        found += [kind(*pair(entry, mark, names)) for entry in entries]
+    )
+    declared: list[kinds.Constraint] = [
+        kind(*pair(entry, mark, names))
+        for kind, mark, entries in forms
+        for entry in entries
+    ]
     if search.tiers:
         groups = tuple(_listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
-        members = [v for group in groups for v in group]
-        if twice := [names[v] for v in members if members.count(v) > 1]:
+        if twice := repeated(names[v] for group in groups for v in group):
             raise OptionError(
                 f"tiers: {twice[0]!r} stands in them twice; give each name once"
             )
-        found.append(kinds.Tiers(groups))
-    for name, most in search.max_parents_of.items():
-        found.append(kinds.MaxParents(_index(name, "max_parents_of", names), most))
-    found += [independence(entry, names) for entry in search.independent]
-    return tuple(found)
+        declared.append(kinds.Tiers(groups))
+    for name, limit in search.max_parents_of.items():
+        variable = _index(name, "max_parents_of", names)
+        declared.append(kinds.MaxParents(variable, limit))
+    declared += [independence(entry, names) for entry in search.independent]
+    return tuple(declared)
 
 
 def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
@@ -268,7 +267,7 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
 def with_file(search: sections.Selection, names: Sequence[str]) -> sections.Selection:
     """Return options with the constraints of the file that they name, if any, as their own.
 
-    What both say is listed together, or else what the options say.
+    Lists of both are joined; of other constraints those of the options hold.
 
     Raises
     ------
@@ -281,18 +280,20 @@ def with_file(search: sections.Selection, names: Sequence[str]) -> sections.Sele
         return search
 
     def checked(table: Mapping[str, Any]) -> sections.Constrained:
-        found = from_table(table, sections.Constrained)
-        arcs((*found.required, *found.forbidden), names)
-        declared_constraints(found, names)
-        return found
+        declared = from_table(table, sections.Constrained)
+        arcs((*declared.required, *declared.forbidden), names)
+        declared_constraints(declared, names)
+        return declared
 
-    found, more = read_declared(Path(search.constraints), checked), dict[str, Any]()
+    in_file = read_declared(Path(search.constraints), checked)
+    joined: dict[str, Any] = {}
     for key in sections.Constrained.known():
-        own, other = getattr(search, key), getattr(found, key)
-        is_list = isinstance(own, tuple) and key != "tiers"
-        both = (*own, *other) if is_list else own if search.is_given(key) else other
-        more[key] = tuple(dict.fromkeys(both)) if is_list else both
-    return replace(search, constraints=None, **more)
+        given = getattr(search, key)
+        if isinstance(given, tuple) and key != "tiers":
+            joined[key] = tuple(dict.fromkeys((*given, *getattr(in_file, key))))
+        elif not search.is_given(key):
+            joined[key] = getattr(in_file, key)
+    return replace(search, constraints=None, **joined)
 
 
 def pair(entry: str, mark: str, names: Sequence[str]) -> Arc:
@@ -328,24 +329,25 @@ def independence(entry: str, names: Sequence[str]) -> kinds.Independence:
     OptionError
         When the entry is of another form, names no variable, or one twice.
     """
-    what, parts = f"independence {entry[:40]!r}", _split(entry, "|")
+    what = f"independence {entry[:40]!r}"
+    parts = _split(entry, "|")
     sides = _listed(parts[0], what, names)
     if len(sides) != 2 or len(parts) > 2:
         raise OptionError(
             f"{what}: expected 'A, B | C, D' for A independent of B given C and D"
         )
+    left, right = sides
     given = _listed(parts[1], what, names) if len(parts) == 2 else ()
-    if len({*sides, *given}) < 2 + len(given):
+    if len({left, right, *given}) < 2 + len(given):
         raise OptionError(f"{what}: expected each variable once")
-    return kinds.Independence(
-        frozenset(sides[:1]), frozenset(sides[1:]), frozenset(given)
-    )
+    return kinds.Independence(frozenset({left}), frozenset({right}), frozenset(given))
 
 
 def _split(entry: str, mark: str) -> list[str]:
     """Return the parts of an entry; a mark with spaces divides it, if there is one."""
     spaced = f" {mark} "
-    return [part.strip() for part in entry.split(spaced if spaced in entry else mark)]
+    divider = spaced if spaced in entry else mark
+    return [part.strip() for part in entry.split(divider)]
 
 
 def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -357,9 +359,8 @@ def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _index(name: str, what: str, names: Sequence[str]) -> int:
-    known = list(names)
-    if name.strip() not in known:
-        raise OptionError(
-            f"{what}: no variable {name.strip()!r}{did_you_mean(name, known)}"
-        )
-    return Index(known.index(name.strip()))
+    """Return the index of a variable that an entry names."""
+    name = name.strip()
+    if name not in names:
+        raise OptionError(f"{what}: no variable {name!r}{did_you_mean(name, names)}")
+    return Index(list(names).index(name))
