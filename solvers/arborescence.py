@@ -4,10 +4,9 @@ A root beside the variables is the parent of each one that takes the empty set; 
 is then a spanning arborescence of that root. Every vertex takes its best entering arc. Arcs that
 close a circuit are kept but for one: the circuit is contracted to a vertex, and an arc that enters
 it at some vertex counts less what it replaces there (Edmonds 1967, "Optimum branchings"). Dense
-tables make that O(n^2) (Tarjan 1977, "Finding optimum branchings").
+tables make that O(n^2 log n), or somewhat more where circuits are many (Tarjan 1977, "Finding
+optimum branchings").
 """
-
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,32 +56,6 @@ def best_selection(component: Component) -> Selection | None:
     return candidate[np.arange(n), parent]
 
 
-@dataclass
-class _Vertex:
-    """A variable, or a contracted circuit.
-
-    Attributes
-    ----------
-    value
-        For each tail, the best arc into the vertex from there, less what it replaces inside;
-        shape (n + 1,).
-    head
-        The vertex of the graph that this arc enters, shape (n + 1,).
-    parts
-        The vertices of the circuit; none of a variable.
-    tail
-        The tail of the arc that is taken, -1 before one is.
-    outer
-        The contracted circuit that the vertex is in, -1 where it is in none.
-    """
-
-    value: NDArray[np.float64]
-    head: NDArray[np.int64]
-    parts: list[int] = field(default_factory=list)
-    tail: int = -1
-    outer: int = -1
-
-
 def maximum_arborescence(score: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """Return the tail of each variable's arc in the best arborescence.
 
@@ -102,71 +75,41 @@ def maximum_arborescence(score: NDArray[np.float64]) -> NDArray[np.int64] | None
     >>> maximum_arborescence(score).tolist()
     [2, 0]
     """
-    n = len(score)
-    # Where each vertex of the graph is: in which vertex after all contractions.
-    place = np.arange(n + 1)
-    vertices = [_Vertex(np.full(n + 1, -np.inf), np.zeros(n + 1, np.int64))]
-    for v in range(n):
-        value = score[v].copy()
-        value[v + 1] = -np.inf
-        vertices.append(_Vertex(value, np.full(n + 1, v + 1)))
-
-    # Walk backwards along best entering arcs, to the root or to what an earlier walk has reached.
-    is_done = {ROOT}
-    for start in range(1, n + 1):
-        current = int(place[start])
-        path: list[int] = []
-        while current not in is_done:
-            if current in path:
-                circuit = path[path.index(current) :]
-                del path[-len(circuit) :]
-                current = _contract(vertices, circuit, place)
-            vertex = vertices[current]
-            vertex.tail = int(vertex.value.argmax())
-            if vertex.value[vertex.tail] == -np.inf:
-                return None
-            path.append(current)
-            current = int(place[vertex.tail])
-        is_done.update(path)
-    return _expanded(vertices, n)
+    # the best arc into each vertex from each tail, less what it replaces inside a circuit
+    value = np.vstack([np.full(score.shape[1], -np.inf), score])
+    np.fill_diagonal(value, -np.inf)
+    value[ROOT, ROOT] = 0.0
+    tail = value.argmax(axis=1)
+    # a circuit is contracted to its first vertex
+    place = np.arange(len(value))
+    contracted = []
+    while len(circuit := _circuit(place[tail])):
+        replaced = value[circuit] - value[circuit, tail[circuit], None]
+        heads = circuit[replaced.argmax(axis=0)]
+        contracted.append((circuit, tail[circuit], heads))
+        whole = circuit[0]
+        inside = np.isin(place, circuit)
+        place[inside] = whole
+        value[whole] = np.where(inside, -np.inf, replaced.max(axis=0))
+        tail[whole] = value[whole].argmax()
+    if value[place, tail[place]].min() == -np.inf:
+        return None
+    # back outwards in: a circuit keeps all its arcs but the one that is replaced
+    for circuit, tails, heads in reversed(contracted):
+        entering = tail[circuit[0]]
+        tail[circuit] = tails
+        tail[heads[entering]] = entering
+    return tail[1:]
 
 
-def _contract(
-    vertices: list[_Vertex], circuit: list[int], place: NDArray[np.int64]
-) -> int:
-    """Contract a circuit of vertices to a new one, and return its number."""
-    number = len(vertices)
-    inside = np.isin(place, circuit)
-    # An arc into the circuit replaces the arc that is taken into the vertex that it enters.
-    values = np.stack(
-        [vertices[v].value - vertices[v].value[vertices[v].tail] for v in circuit]
-    )
-    heads = np.stack([vertices[v].head for v in circuit])
-    # the best entering arc from each tail
-    best = values.argmax(axis=0)
-    tails = np.arange(len(place))
-    value = values[best, tails]
-    value[inside] = -np.inf
-    vertices.append(_Vertex(value, heads[best, tails], circuit))
-    for v in circuit:
-        vertices[v].outer = number
-    place[inside] = number
-    return number
-
-
-def _expanded(vertices: list[_Vertex], n: int) -> NDArray[np.int64]:
-    """Return the tail of each variable's arc: a circuit keeps all arcs but the one replaced."""
-    parent = np.zeros(n, np.int64)
-    waiting = [v for v in range(1, len(vertices)) if vertices[v].outer < 0]
-    while waiting:
-        whole = waiting.pop()
-        tail = vertices[whole].tail
-        head = int(vertices[whole].head[tail])
-        parent[head - 1] = tail
-        # From the variable that the arc enters outwards: the other parts keep their arcs.
-        inner = head
-        while inner != whole:
-            outer = vertices[inner].outer
-            waiting += [v for v in vertices[outer].parts if v != inner]
-            inner = outer
-    return parent
+def _circuit(follower: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the vertices of a circuit, the root's own left out; none where there is no other."""
+    ahead = follower
+    # after so many steps, all vertices have come to a circuit
+    for _ in range(len(follower).bit_length()):
+        ahead = ahead[ahead]
+    start = int(ahead.max())
+    circuit = [start]
+    while follower[circuit[-1]] != start:
+        circuit.append(int(follower[circuit[-1]]))
+    return np.array(circuit if start != ROOT else [], np.int64)
