@@ -11,8 +11,8 @@ from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from .candidate_table import Row
 from .clusters import Counted
-from .multipliers import satisfied
 from .relaxation import cluster_rows
+from .satisfied_clusters import satisfied
 from .separation import quick_clusters, separate, short_circuits, tails_off
 
 if TYPE_CHECKING:

@@ -99,7 +99,8 @@ def maximum_arborescence(score: NDArray[np.float64]) -> NDArray[np.int64] | None
         entering = tail[circuit[0]]
         tail[circuit] = tails
         tail[heads[entering]] = entering
-    return tail[1:]
+    parent: NDArray[np.int64] = tail[1:]
+    return parent
 
 
 def _circuit(follower: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -144,25 +143,17 @@ class CandidateTable:
             words[v // WORD] |= np.uint64(1) << np.uint64(v % WORD)
         return words
 
-    def parents(self, selection: NDArray[np.int64]) -> Parents:
-        """Return the network of one candidate for each variable."""
-        return tuple(map(self.problem.parent_set, selection.tolist()))
-
-    def selection(self, parents: Parents) -> NDArray[np.int64]:
-        """Return the best candidate of each variable that has these parents, shape (n,)."""
-        scores = self.problem.scores
-        selection = np.empty(len(parents), np.int64)
-        for v, family in enumerate(parents):
-            rows = self.rows(v)
-            is_same = self.holds(Condition(v, "same", frozenset(family)))
-            selection[v] = rows.start + np.argmax(
-                np.where(is_same, scores[rows], -np.inf)
-            )
-        return selection
-
-    def total(self, parents: Parents) -> float:
-        """Return the score of a network of candidates."""
-        return fsum(self.problem.scores[self.selection(parents)].tolist())
+    def acyclic_changes(self, parents: Parents) -> NDArray[np.bool_]:
+        """Return whether each candidate, as its variable's, closes no cycle in a network."""
+        descendants = np.zeros((len(parents), self.bits.shape[1]), np.uint64)
+        offspring = children(parents)
+        # each variable's descendants and itself, children before their parents
+        for v in reversed(topological_order(parents)):
+            descendants[v] = self.bit_set(frozenset({v}))
+            for c in offspring[v]:
+                descendants[v] |= descendants[c]
+        closes = (self.bits & descendants[self.problem.child]).any(axis=1)
+        return np.logical_not(closes)
 
 
 def neighbours(
@@ -181,18 +172,17 @@ def neighbours(
     limit
         How many at most.
     """
-    scores = table.problem.scores
+    problem = table.problem
+    scores = problem.scores
     bits = table.bits
-    child = table.problem.child
-    current = table.selection(parents)
+    current = problem.selection(parents)[problem.child]
     # a candidate in place of the current one, where that is another and closes no cycle
-    descendants = _descendants(parents, bits.shape[1])
-    reached = fsum(scores[current].tolist()) + (scores - scores[current][child])
-    fits = (bits != bits[current][child]).any(axis=1) & (reached > floor)
-    rows = np.flatnonzero(fits & ~(bits & descendants[child]).any(axis=1))
+    reached = problem.total(parents) + (scores - scores[current])
+    differs = (bits != bits[current]).any(axis=1)
+    rows = np.flatnonzero(differs & (reached > floor) & table.acyclic_changes(parents))
     for row in rows[np.argsort(-reached[rows], kind="stable")[:limit]].tolist():
-        v = int(child[row])
-        changed = table.problem.parent_set(row)
+        v = int(problem.child[row])
+        changed = problem.parent_set(row)
         yield (*parents[:v], changed, *parents[v + 1 :]), float(reached[row])
 
 
@@ -237,43 +227,26 @@ def _cheapest(
     table: CandidateTable, parents: Parents, clause: Clause, *, shrink: bool
 ) -> tuple[int, tuple[int, ...]] | None:
     """Return the variable and the parents that satisfy a condition at the lowest loss."""
-    current = table.selection(parents)
-    descendants = _descendants(parents, table.bits.shape[1])
+    problem = table.problem
+    current = problem.selection(parents)
+    is_acyclic = table.acyclic_changes(parents)
     changes: list[tuple[float, int, int]] = []
     for condition in clause:
         v = condition.variable
         rows = table.rows(v)
-        bits = table.bits[rows]
-        scores = table.problem.scores[rows]
-        fits = table.holds(condition) & ~(bits & descendants[v]).any(axis=1)
+        scores = problem.scores[rows]
+        fits = table.holds(condition) & is_acyclic[rows]
         # only subsets of the current parents, to end a circle of steps
-        smaller = fits & ~(bits & ~table.bits[current[v]]).any(axis=1)
+        smaller = fits & ~(table.bits[rows] & ~table.bits[current[v]]).any(axis=1)
         fits = smaller if shrink and smaller.any() else fits
         if fits.any():
             row = int(np.argmax(np.where(fits, scores, -np.inf)))
-            changes.append(
-                (
-                    float(table.problem.scores[current[v]] - scores[row]),
-                    v,
-                    rows.start + row,
-                )
-            )
+            loss = float(problem.scores[current[v]] - scores[row])
+            changes.append((loss, v, rows.start + row))
     if not changes:
         return None
     _, v, row = min(changes)
-    return v, table.problem.parent_set(row)
-
-
-def _descendants(parents: Sequence[Sequence[int]], words: int) -> NDArray[np.uint64]:
-    """Return each variable's descendants and itself as bit sets, shape (n, words)."""
-    descendants = np.zeros((len(parents), words), np.uint64)
-    offspring = children(parents)
-    # children before their parents
-    for v in reversed(topological_order(parents)):
-        descendants[v, v // 64] |= np.uint64(1) << np.uint64(v % 64)
-        for c in offspring[v]:
-            descendants[v] |= descendants[c]
-    return descendants
+    return v, problem.parent_set(row)
 
 
 def with_implied_arcs(problem: Problem) -> Problem | None:
@@ -335,7 +308,7 @@ def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Par
     rank = np.lexsort((preferred * sizes, child))
     rank = rank[rows[rank]]
     best = rank[np.searchsorted(child[rank], np.arange(problem.n_variables))]
-    return tuple(map(problem.parent_set, best.tolist()))
+    return problem.parent_sets(best)
 
 
 class Precedence:

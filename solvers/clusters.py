@@ -30,6 +30,7 @@ from exactlearn._runtime.kernel import count_true, in_place_kernel, kernel, over
 from exactlearn._runtime.offsets import offsets
 
 from .components import Candidates
+from .satisfied_clusters import satisfied
 
 MIN_VIOLATION = 1e-4
 """Smallest violation worth a cut."""
@@ -133,23 +134,14 @@ def first_of_each(rows: NDArray[Any]) -> NDArray[np.int64]:
     return np.sort(np.unique(whole, return_index=True)[1])
 
 
-@kernel
 def violations(
     support: Support, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the violation of each cluster with its count, shape (found,)."""
-    child, x, member_first, members = support
-    violation = np.empty(len(clusters))
-    for k in range(len(clusters)):
-        cluster = clusters[k]
-        # v(C, k): the constant, then the candidates with k parents or more
-        violation[k] = counts[k] - count_true(cluster)
-        for s in range(len(x)):
-            if cluster[child[s]]:
-                inside = 0
-                for at in range(member_first[s], member_first[s + 1]):
-                    inside += cluster[members[at]]
-                violation[k] += x[s] if inside >= counts[k] else 0.0
+    """Return the violation v(C, k) of each cluster with its count, shape (clusters,)."""
+    inside = clusters[:, support.child]
+    few = satisfied(support, clusters, counts)
+    blocked = (inside & ~few) @ support.x
+    violation: NDArray[np.float64] = counts - clusters.sum(axis=1) + blocked
     return violation
 
 

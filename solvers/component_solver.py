@@ -236,7 +236,7 @@ class Progress:
         """The incumbent's parent sets."""
         if self._without_incumbent:
             return None
-        return tuple(self.problem.parent_set(int(c)) for c in self.selection)
+        return self.problem.parent_sets(self.selection)
 
     @property
     def nodes(self) -> int:

@@ -30,13 +30,6 @@ SPREAD = 1 << 18
 """Words whose bits are spread over bytes at a time."""
 
 
-_CLOSED = 32
-"""Vertices up to which the transitive closure is as fast as the search in SciPy's graphs.
-
-It spares small problems the import, a tenth of the time that solving one takes in all.
-"""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Component:
     """A piece of a problem; its variables and candidates are numbered from 0.
@@ -181,22 +174,12 @@ def strong_components(
     """
     if n == 0:
         return np.zeros(0, np.int64)
-    if n > _CLOSED:
-        from scipy.sparse import coo_array  # takes long to import
-        from scipy.sparse.csgraph import connected_components
+    from scipy.sparse import coo_array  # takes long to import
+    from scipy.sparse.csgraph import connected_components
 
-        graph = coo_array(
-            (np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)
-        ).tocsr()
-        labels = connected_components(graph, directed=True, connection="strong")[1]
-        return np.asarray(labels, np.int64)
-    # the transitive closure by repeated squaring
-    reached = np.eye(n, dtype=np.bool_)
-    reached[tails, heads] = True
-    for _ in range(n.bit_length()):
-        reached = reached @ reached
-    first: NDArray[np.int64] = np.argmax(reached & reached.T, axis=1)
-    return first
+    graph = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n))
+    labels = connected_components(graph.tocsr(), connection="strong")[1]
+    return np.asarray(labels, np.int64)
 
 
 def _component(

@@ -95,7 +95,7 @@ class Demands:
 
     def cut(self, selection: NDArray[np.int64]) -> Row | None:
         """Return an inequality that excludes an acyclic selection, if it is to be excluded."""
-        clause = self.clause(self.table.parents(selection))
+        clause = self.clause(self.table.problem.parent_sets(selection))
         return None if clause is None else self.table.row(clause)
 
     def violated(self, x: NDArray[np.float64], arcs: NDArray[np.float64]) -> list[Row]:
@@ -126,9 +126,9 @@ class Demands:
     def repaired(self, selection: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return a selection near another one that satisfies all constraints, if one is found."""
         network = repaired(
-            self.table, self.table.parents(selection), self.clause, REPAIRS
+            self.table, self.table.problem.parent_sets(selection), self.clause, REPAIRS
         )
-        return None if network is None else self.table.selection(network)
+        return None if network is None else self.table.problem.selection(network)
 
 
 def branch_and_cut(
@@ -174,7 +174,7 @@ def branch_and_cut(
     progress = Progress(problem, [component], control, offset)
     progress.prove(0, bound, closed=False)
     if incumbent is not None:
-        progress.improve(0, table.selection(incumbent))
+        progress.improve(0, table.problem.selection(incumbent))
     parameters = vars(options.pop("parameters", DEFAULTS))
     kept = {
         name: value
@@ -200,7 +200,7 @@ def near(
     reach = multipliers.reach(table.problem)
     kept = reach > floor - TOLERANCE
     if network is not None:
-        kept[table.selection(network)] = True
+        kept[table.problem.selection(network)] = True
     return CandidateTable(table.problem.select(kept))
 
 
@@ -254,7 +254,7 @@ def solve_constrained(
         if relaxed.status == "infeasible":
             return _infeasible(problem, solver, control)
         network = _first_network(problem, table, (start, relaxed.parents))
-        score = -inf if network is None else table.total(network)
+        score = -inf if network is None else table.problem.total(network)
         bound = relaxed.bound
         nodes = relaxed.nodes
         is_proven = bound <= score + gap + TOLERANCE
@@ -320,7 +320,7 @@ def _first_network(
         near_by = repaired(table, parents, clause_of, REPAIRS)
         if near_by is not None:
             repairs.append(near_by)
-    return max(repairs, key=table.total) if repairs else simple_network(problem)
+    return max(repairs, key=table.problem.total) if repairs else simple_network(problem)
 
 
 def _relaxed(

@@ -23,8 +23,9 @@ from exactlearn._runtime.offsets import offsets, owners
 
 from .clusters import disjoint_clusters
 from .components import Candidates, families_of
-from .multipliers import Multipliers, satisfied
+from .multipliers import Multipliers
 from .problem import Problem
+from .satisfied_clusters import satisfied
 
 FINEST = 1e-6
 """Limit of the reduced costs, relative to the first one, below which a dual ascent does not go."""

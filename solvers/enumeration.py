@@ -252,7 +252,9 @@ class Listing(Demands):
         self.classes = classes
         self.bound = self.least = -inf
         if factor is not None:
-            self.bound = self.least = self.table.total(best) - log(factor) - TOLERANCE
+            self.bound = self.least = (
+                self.table.problem.total(best) - log(factor) - TOLERANCE
+            )
         self.floor = self.least - SLACK
         self._known: dict[Hashable, ScoredNetwork] = {}
         self._met: set[Hashable] = set()
@@ -275,7 +277,7 @@ class Listing(Demands):
         row = super().cut(selection)
         if row is not None:
             return row
-        parents = self.table.parents(selection)
+        parents = self.table.problem.parent_sets(selection)
         self._learn(parents)
         return self.table.row(
             _other_class(parents) if self.classes else _other_network(parents)
@@ -303,7 +305,7 @@ class Listing(Demands):
 
     def _note(self, parents: Parents) -> None:
         kind = self._kind(parents)
-        score = self.table.total(parents)
+        score = self.table.problem.total(parents)
         if kind not in self._known or score > self._known[kind].score:
             self._known[kind] = ScoredNetwork(parents, score)
 

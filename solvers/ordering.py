@@ -8,7 +8,7 @@ searches run side by side. They prove nothing; a bound is computed beside them: 
 quick multipliers of a dual ascent, then those of the cutting planes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from math import inf
 
@@ -21,9 +21,10 @@ from exactlearn.graphs.dag import topological_order
 
 from . import dynamic
 from .component_solver import ComponentControl, Outcome, Selection
-from .components import Component
+from .components import Component, split
 from .decoding import MIN_GAIN
 from .iterated_local_search import TEMPERATURE, OrderSearch
+from .problem import Problem
 from .root import ROOT_LIMITS, RoundLimits, solve_root
 
 STEP = 0.1
@@ -43,40 +44,96 @@ UNBOUNDED = 2**62
 
 
 def is_solved_at_once(component: Component) -> bool:
-    """Return whether :func:`heuristic_selection` returns the best selection of a component."""
+    """Return whether :func:`heuristic_selections` yields the best selection of a component."""
     return component.n_variables == 1 or dynamic.is_instant(component)
 
 
-def heuristic_selection(
-    component: Component,
-    position: NDArray[np.int64] | None,
+def heuristic_network(
+    problem: Problem,
+    start: Sequence[Sequence[int]] | None,
     *,
     budget: int,
     perturbations: int,
     seed: int,
     control: SearchControl = UNLIMITED,
-) -> NDArray[np.int64]:
-    """Return the candidate of each variable in the best selection that a search finds.
+) -> tuple[tuple[tuple[int, ...], ...], float]:
+    """Primal heuristic: search among the orders of the variables; proves nothing.
 
     Parameters
     ----------
-    component
-        A component that has a selection.
-    position
-        Position of each of the problem's variables in an order to begin with. Without it, or where
-        it leaves a variable without a candidate, the search begins with a greedy order.
+    problem
+        A feasible problem without choices.
+    start
+        Parents of each variable in a network to begin with; its order is what counts. Without it,
+        the search begins with a greedy order.
     budget
-        About how many candidates to look at.
+        About how many candidates to look at, in all components together.
     perturbations
         How often, for each variable, the search continues from a perturbed copy of its best order.
     seed
         Seed of all randomness.
     control
-        Ends the search between blocks of work.
+        Ends the search with the best network so far.
+
+    Returns
+    -------
+    tuple
+        Parents of each variable, and their score. The same arguments give the same.
+    """
+    components = split(problem)
+    selections = heuristic_selections(
+        problem,
+        components,
+        start,
+        budget=budget,
+        perturbations=perturbations,
+        seed=seed,
+        control=control,
+    )
+    rows = np.zeros(problem.n_variables, np.int64)
+    for component, selection in zip(components, selections, strict=True):
+        rows[component.variables] = component.candidate[selection]
+    return problem.parent_sets(rows), float(problem.scores[rows].sum())
+
+
+def heuristic_selections(
+    problem: Problem,
+    components: Sequence[Component],
+    start: Sequence[Sequence[int]] | None,
+    *,
+    budget: int,
+    perturbations: int,
+    seed: int,
+    control: SearchControl = UNLIMITED,
+) -> Iterator[Selection]:
+    """Yield the best selection of each component that a search among orders finds.
+
+    Each has a selection; the other parameters are those of
+    :func:`heuristic_network`.
+    """
+    position = None if start is None else positions(start)
+    for component in components:
+        component_budget = budget * component.n_candidates // problem.n_candidates
+        yield _heuristic_selection(
+            component, position, component_budget, perturbations, seed, control
+        )
+
+
+def _heuristic_selection(
+    component: Component,
+    position: NDArray[np.int64] | None,
+    budget: int,
+    perturbations: int,
+    seed: int,
+    control: SearchControl,
+) -> Selection:
+    """Return the best selection of a component that a search finds.
+
+    The search begins with the order of the problem's variables by their positions; without these,
+    or where the order leaves a variable without a candidate, with a greedy order.
     """
     if component.n_variables == 1:
         return component.first[:-1]
-    selection: NDArray[np.int64] | None
     # few variables: dynamic programming is faster than any search
     if dynamic.is_instant(component):
         selection = dynamic.best_selection(component)
@@ -173,6 +230,11 @@ def rounds(
     finally:
         aside.stop()
         pool.shutdown(cancel_futures=True)
+
+
+def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the position of each variable in an order of a network, parents first."""
+    return np.argsort(topological_order(tuple(map(tuple, parents))))
 
 
 def order_of(component: Component, selection: Selection) -> NDArray[np.int64]:

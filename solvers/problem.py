@@ -175,6 +175,17 @@ class Problem(
             ].tolist()
         )
 
+    def parent_sets(self, selection: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """Return the parents of each variable, of one candidate for each.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.parent_sets(np.array([1, 2]))
+        ((1,), ())
+        """
+        return tuple(map(self.parent_set, selection.tolist()))
+
     def candidates(self, variable: int) -> Iterator[tuple[tuple[int, ...], float]]:
         """Yield the parent sets of a variable with their scores.
 
@@ -285,20 +296,35 @@ class Problem(
         >>> Problem.from_candidates(["a", "b"], sets).family_scores([(), (0,)]).tolist()
         [-2.0, -inf]
         """
+        return np.append(self.scores, -np.inf)[self.selection(parents)]
+
+    def selection(self, parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+        """Return the best allowed candidate that is each parent set, shape (n,).
+
+        It is -1 where none is.
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> Problem.from_candidates(["a", "b"], sets).selection([(1,), (0,)]).tolist()
+        [1, -1]
+        """
         n = self.n_variables
-        m = self.n_candidates
         is_parent = np.zeros((n, n), np.bool_)
         for child, members in enumerate(parents):
             is_parent[child, list(members)] = True
         sizes = np.diff(self.member_first)
         row = owners(self.member_first)
         # a candidate is the parent set if all its members are, and as many
-        inside = np.bincount(row, is_parent[self.child[row], self.members], m)
+        held = is_parent[self.child[row], self.members]
+        inside = np.bincount(row, held, self.n_candidates)
         is_same = (inside == sizes) & (sizes == is_parent.sum(axis=1)[self.child])
-        admissible = is_same & self.allowed
-        best = np.full(n, -np.inf)
-        np.maximum.at(best, self.child[admissible], self.scores[admissible])
-        return best
+        # of equal candidates the best is entered last
+        rows = np.flatnonzero(is_same & self.allowed)
+        rows = rows[np.argsort(self.scores[rows], kind="stable")]
+        selection = np.full(n, -1)
+        selection[self.child[rows]] = rows
+        return selection
 
     @property
     def overall_constraints(self) -> tuple[Constraint, ...]:

@@ -32,7 +32,8 @@ from exactlearn.errors import SolverError
 
 from .clusters import Counted
 from .components import Candidates, families_of
-from .multipliers import Multipliers, SatisfiedClusters
+from .multipliers import Multipliers
+from .satisfied_clusters import SatisfiedClusters
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""

@@ -19,6 +19,7 @@ from .component_solver import DEFAULTS, Progress, SolverOptions, SolverParameter
 from .components import split
 from .constrained import solve_constrained
 from .iterated_local_search import INCUMBENT_SHARE, OrderSearch, search_budget
+from .ordering import positions
 from .problem import Problem
 from .result import Result, Status, infeasible_result
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
@@ -243,7 +244,7 @@ def _find_incumbents(strategy: Strategy, start: Parents | None) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
     progress = strategy.progress
     tasks = []
-    position = None if start is None else np.argsort(topological_order(start))
+    position = None if start is None else positions(start)
     for k, state in enumerate(progress.states):
         component = state.component
         if strategy.method(k) == "single":

@@ -202,33 +202,20 @@ def _walk(
 
     The cluster becomes the best one of two or more met.
     """
-    n = len(cluster)
-    # parents inside for each candidate, and value of those with any for each variable
-    current = np.zeros(n, np.bool_)
-    inside = np.zeros(len(support.x), np.int64)
-    with_parent = np.zeros(n)
-    for v in range(n):
-        if cluster[v]:
-            _flip(support, current, inside, with_parent, v)
-    size = count_true(cluster)
-    violation = 1.0 - size
-    for v in range(n):
-        violation += with_parent[v] if cluster[v] else 0.0
-    best = violation if size > 1 else -1.0 * n
-    gain = np.empty(n)
+    current = cluster.copy()
+    gain = np.empty(len(cluster))
+    best = -1.0 * len(cluster)
     while True:
-        # the variable whose move gains most
-        _gains(support, current, inside, with_parent, grows, gain)
+        # keep the best cluster met
+        violation = _gains(support, current, grows, gain)
+        if violation > best + 1e-9 and count_true(current) > 1:
+            best = violation
+            overwrite(cluster, current)
+        # then move the variable whose move gains most
         pick = _best_move(gain, useful, current, kept, grows)
         if pick < 0:
             break
-        # move it, and keep the best cluster met
-        violation += gain[pick]
-        size += 1 if grows else -1
-        _flip(support, current, inside, with_parent, pick)
-        if size > 1 and violation > best + 1e-9:
-            best = violation
-            overwrite(cluster, current)
+        current[pick] = grows
 
 
 @in_place_kernel
@@ -250,46 +237,28 @@ def _best_move(
 
 @in_place_kernel
 def _gains(
-    support: Support,
-    current: NDArray[np.bool_],
-    inside: NDArray[np.int64],
-    with_parent: NDArray[np.float64],
-    grows: bool,
-    gain: NDArray[np.float64],
-) -> None:
-    """Compute how each variable's entry, or exit, changes the violation, in place."""
+    support: Support, current: NDArray[np.bool_], grows: bool, gain: NDArray[np.float64]
+) -> float:
+    """Return a cluster's violation; compute, in place, what each variable's move adds to it."""
     child, x, member_first, members = support
+    sign = 1.0 if grows else -1.0
     # the variable itself: its candidates with a parent inside, less one
     for v in range(len(gain)):
-        gain[v] = with_parent[v] - 1.0 if grows else 1.0 - with_parent[v]
-    # candidates of members for which it is the only parent inside
+        gain[v] = -sign
+    violation = 1.0 - count_true(current)
     for s in range(len(x)):
-        if current[child[s]] and inside[s] == (0 if grows else 1):
+        inside = 0
+        for at in range(member_first[s], member_first[s + 1]):
+            inside += current[members[at]]
+        if inside > 0:
+            gain[child[s]] += sign * x[s]
+            violation += x[s] if current[child[s]] else 0.0
+        # candidates of members for which it is the only parent inside
+        if current[child[s]] and inside == (0 if grows else 1):
             for at in range(member_first[s], member_first[s + 1]):
                 if current[members[at]] != grows:
-                    gain[members[at]] += x[s] if grows else -x[s]
-
-
-@in_place_kernel
-def _flip(
-    support: Support,
-    current: NDArray[np.bool_],
-    inside: NDArray[np.int64],
-    with_parent: NDArray[np.float64],
-    moved: int,
-) -> None:
-    """Move one variable, and keep count: parents inside, and value of candidates with any."""
-    child, x, member_first, members = support
-    change = -1 if current[moved] else 1
-    current[moved] = not current[moved]
-    for s in range(len(x)):
-        for at in range(member_first[s], member_first[s + 1]):
-            if members[at] == moved:
-                had = inside[s] > 0
-                inside[s] += change
-                if had != (inside[s] > 0):
-                    with_parent[child[s]] += change * x[s]
-                break
+                    gain[members[at]] += sign * x[s]
+    return violation
 
 
 def counted_clusters(support: Support, n: int, limit: int) -> Counted:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.variable_arguments import ParentsLike
-from exactlearn.augmentation.families import Dag, Families, SetFamilies, positions
+from exactlearn.augmentation.families import Dag, Families, SetFamilies
 from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
@@ -32,6 +32,7 @@ from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem
+from exactlearn.solvers.ordering import positions
 
 # Least improvement that counts: smaller ones are rounding, and could cycle.
 LEAST_RISE = 1e-8

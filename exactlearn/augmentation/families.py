@@ -4,7 +4,7 @@ Their scores are differences of sums over two sets of variables, which stand in
 :mod:`exactlearn.scoring.incremental_tables`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, pairwise
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.number_arguments import MAX_WHOLE
 from exactlearn._runtime.offsets import offsets
-from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.incremental_tables import holders
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
@@ -290,8 +289,3 @@ def paired_sets(
         holding,
     )
     return members, function[first], pairs
-
-
-def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Return the position of each variable in an order of a network, parents first."""
-    return np.argsort(topological_order(tuple(tuple(p) for p in parents)))

@@ -29,13 +29,13 @@ from exactlearn.augmentation.solutions import (
 from exactlearn.augmentation.task import (
     Task,
     hard_em_completion,
-    heuristic_network,
     mode_completion,
     starting_completions,
     undecided_rows,
 )
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_search import Budget
+from exactlearn.solvers.ordering import heuristic_network
 
 # Candidates that a search for a good network looks at, about: in all, or, if more, for each
 # candidate there is.

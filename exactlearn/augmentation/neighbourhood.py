@@ -12,7 +12,7 @@ solved. The proof of t-local optimality goes from cheap to dear:
    relaxation is tight;
 3. *bound tightening*: subgradient steps fit the multipliers to the target, and families that no DAG
    above the target has are dropped;
-4. the order graph answers what no bound excludes (:mod:`exactlearn.solvers.decision`).
+4. the order graph answers what no bound excludes (:mod:`exactlearn.augmentation.threshold_query`).
 
 *Sequential pruning* takes the most promising move alone. Mostly a few subgradient steps
 (:mod:`exactlearn.solvers.dual_bounds`) give multipliers that exclude it, and these exclude
@@ -35,9 +35,9 @@ from exactlearn.augmentation.families import Dag
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.threshold_query import best_above
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
-from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.dual_bounds import tighten_bound
 from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.root import CuttingPlanes

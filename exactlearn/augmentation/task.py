@@ -6,7 +6,7 @@ states, by a network learned from the completion, again and again until it stays
 where climbs reach better solutions: of SPECT with 10 % of its cells hidden by 10 to 25 nats.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.families import Dag, FamilyRules, positions
+from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -29,8 +29,7 @@ from exactlearn.scoring.scores import Score, score_tolerance, total_weight
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.component_solver import DEFAULTS, SolverParameters
-from exactlearn.solvers.components import split
-from exactlearn.solvers.ordering import heuristic_selection
+from exactlearn.solvers.ordering import heuristic_network
 
 # Candidates that the search for each network of a start by hard EM looks at, about; most networks
 # that a start is fitted to, though nearly all completions stay earlier.
@@ -198,56 +197,6 @@ def merge_rows(
     origin = np.argsort(order)[origin.reshape(-1)]
     weights = np.bincount(origin, dataset.row_weights, len(order)).astype(np.float64)
     return replace(dataset, codes=dataset.codes[first[order]], weights=weights), origin
-
-
-def heuristic_network(
-    problem: Problem,
-    start: Sequence[Sequence[int]] | None,
-    *,
-    budget: int,
-    perturbations: int,
-    seed: int,
-    control: SearchControl = UNLIMITED,
-) -> tuple[Dag, float]:
-    """Primal heuristic: search among the orders of the variables; proves nothing.
-
-    Parameters
-    ----------
-    problem
-        A feasible problem without choices.
-    start
-        Parents of each variable in a network to begin with; its order is what counts. Without it,
-        the search begins with a greedy order.
-    budget
-        About how many candidates to look at, in all components together.
-    perturbations
-        How often, for each variable, the search continues from a perturbed copy of its best order.
-    seed
-        Seed of all randomness.
-    control
-        Ends the search with the best network so far.
-
-    Returns
-    -------
-    tuple
-        Parents of each variable, and their score. The same arguments give the same.
-    """
-    chosen = np.zeros(problem.n_variables, np.int64)
-    position = None if start is None else positions(start)
-    for component in split(problem):
-        share = budget * component.n_candidates // problem.n_candidates
-        selection = heuristic_selection(
-            component,
-            position,
-            budget=share,
-            perturbations=perturbations,
-            seed=seed,
-            control=control,
-        )
-        chosen[component.variables] = component.candidate[selection]
-    return tuple(problem.parent_set(int(c)) for c in chosen), float(
-        problem.scores[chosen].sum()
-    )
 
 
 Start = tuple[NDArray[np.int64], bool]

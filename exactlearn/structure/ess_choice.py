@@ -29,7 +29,6 @@ from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.progress import counted
-from exactlearn.augmentation.task import heuristic_network
 from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
@@ -37,6 +36,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BDeu
+from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.structure.learned_counts import learned_counts
 from exactlearn.structure.selection import Counts, fitted_network
 

@@ -27,7 +27,6 @@ from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
 from exactlearn.augmentation.task import (
     Task,
     fitted_completion,
-    heuristic_network,
     mode_completion,
 )
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -39,6 +38,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.incremental_tables import table_cells
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
+from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.solvers.root import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
 from tests.family_stores import store_of

@@ -18,7 +18,7 @@ from exactlearn.solvers.clusters import (
 )
 from exactlearn.solvers.components import families_of
 from exactlearn.solvers.dual_bounds import greedy_multipliers
-from exactlearn.solvers.multipliers import satisfied
+from exactlearn.solvers.satisfied_clusters import satisfied
 from exactlearn.solvers.separation import (
     counted_clusters,
     family_seeds,

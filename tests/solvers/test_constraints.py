@@ -122,7 +122,7 @@ def test_repairs_lead_to_networks_that_satisfy() -> None:
         if found is not None:
             repairs += 1
             scores = {parents: score for score, parents in networks(problem)}
-            assert table.total(found) == pytest.approx(scores[found])
+            assert table.problem.total(found) == pytest.approx(scores[found])
             near = neighbours(table, found, -np.inf, 1000)
             every = {parents: score for score, parents in networks(free)}
             changed = {p: s for p, s in every.items() if sum(map(ne, p, found)) == 1}

@@ -5,12 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from exactlearn.augmentation import threshold_query
 from exactlearn.formats.scores import read_jkl
 from exactlearn.graphs.dag import topological_order
-from exactlearn.solvers import Problem, decision, dynamic
+from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers.dual_bounds import tighten_bound
-from exactlearn.solvers.multipliers import Multipliers, satisfied
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.root import cluster_multipliers
+from exactlearn.solvers.satisfied_clusters import satisfied
 from tests.brute_force import best_selection
 
 
@@ -127,9 +129,9 @@ def test_a_selection_above_a_target_is_found_or_there_is_none(seed, monkeypatch)
     if seed % 3:  # these problems are so small that dynamic programming comes first
         monkeypatch.setattr(dynamic, "is_instant", lambda component: False)
     if seed % 3 == 2:
-        monkeypatch.setattr(decision, "WORD", 0)
+        monkeypatch.setattr(threshold_query, "WORD", 0)
     for target in (best - 2.0, best - 1e-4, best + 1e-4, best + 3.0):
-        found = decision.best_above(problem, target, multipliers, start)
+        found = threshold_query.best_above(problem, target, multipliers, start)
         assert (found.parents is None) == found.proven == (best < target)
         if found.parents is not None:
             tables = [dict(problem.candidates(i)) for i in range(problem.n_variables)]

@@ -9,8 +9,8 @@ from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted, Support, violations
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.multipliers import satisfied
 from exactlearn.solvers.relaxation import cluster_rows
+from exactlearn.solvers.satisfied_clusters import satisfied
 from exactlearn.solvers.separation import short_circuits
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.test_solvers import random_problem

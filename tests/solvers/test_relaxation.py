@@ -15,9 +15,10 @@ from exactlearn.solvers import Problem, relaxation
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import split
 from exactlearn.solvers.dual_bounds import greedy_multipliers, tighten_bound
-from exactlearn.solvers.multipliers import Multipliers, satisfied
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.relaxation import LinearProgram, Relaxation
 from exactlearn.solvers.root import CuttingPlanes, solve_root
+from exactlearn.solvers.satisfied_clusters import satisfied
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 

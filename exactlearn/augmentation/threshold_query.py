@@ -1,4 +1,4 @@
-"""The decision problem whether there is a selection above a target.
+"""The threshold query, whether any selection of a problem scores more than a target.
 
 It serves problems whose near relatives are known well. Multipliers of a relative
 (:mod:`exactlearn.solvers.multipliers`) take the place of a relaxation of the problem's own, and
@@ -9,18 +9,19 @@ looks at nothing below it. Where that holds too many states, branch and cut take
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exactlearn._runtime.control import SearchControl
-from exactlearn.graphs.dag import topological_order
-
-from .component_solver import Progress, SolverOptions
-from .components import WORD, split
-from .multipliers import Multipliers
-from .ordering import heuristic_selection, is_solved_at_once
-from .problem import Problem
-from .strategy import COMPONENT_SOLVERS, MOST_STATES, solve_component, within
+from exactlearn.augmentation.families import Dag
+from exactlearn.solvers.component_solver import Progress, SolverOptions
+from exactlearn.solvers.components import WORD, split
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.ordering import heuristic_selections, is_solved_at_once
+from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.strategy import (
+    COMPONENT_SOLVERS,
+    MOST_STATES,
+    solve_component,
+    within,
+)
 
 BUDGET = 10**5
 """Candidates that the search for a first selection looks at, about, in all components."""
@@ -42,7 +43,7 @@ class Decision(NamedTuple):
         States and nodes searched.
     """
 
-    parents: tuple[tuple[int, ...], ...] | None
+    parents: Dag | None
     proven: bool
     nodes: int
 
@@ -83,10 +84,14 @@ def best_above(
     problem = problem.relative
     components = sorted(split(problem), key=lambda component: component.n_variables)
     progress = Progress(problem, components, control or SearchControl())
-    position = np.argsort(topological_order(tuple(map(tuple, start))))
-    # quick selections may answer the question
-    for k in range(len(components)):
-        _first_selection(progress, k, position, seed)
+    # quick selections may answer the question; what is solved at once is proven at once
+    selections = heuristic_selections(
+        problem, components, start, budget=BUDGET, perturbations=1, seed=seed
+    )
+    for k, selection in enumerate(selections):
+        progress.improve(k, selection)
+        if is_solved_at_once(components[k]):
+            progress.prove(k, progress.states[k].score)
     if progress.score > target:
         return Decision(progress.parents, False, 0)
     # the best selection of each component, small ones first
@@ -97,20 +102,6 @@ def best_above(
     return Decision(parents, not is_above and all(decided), progress.nodes)
 
 
-def _first_selection(
-    progress: Progress, k: int, position: NDArray[np.int64], seed: int
-) -> None:
-    """Search from a network's order; what is solved at once is proven at once."""
-    component = progress.states[k].component
-    budget = BUDGET * component.n_candidates // progress.problem.n_candidates
-    selection = heuristic_selection(
-        component, position, budget=budget, perturbations=1, seed=seed
-    )
-    progress.improve(k, selection)
-    if is_solved_at_once(component):
-        progress.prove(k, progress.states[k].score)
-
-
 def _decide(
     progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int
 ) -> bool:
@@ -118,9 +109,8 @@ def _decide(
 
     Return whether that could be done.
     """
-    component = progress.states[k].component
-    if progress.states[k].closed:
-        return True
+    state = progress.states[k]
+    component = state.component
     is_last = k == len(progress.states) - 1
     # the last component need only lift the total above the target
     absolute_gap = max(0.0, target - progress.score) if is_last else 0.0
@@ -132,12 +122,8 @@ def _decide(
         pattern_group=GROUP,
         first_share=1.0,
     )
-    names: tuple[str, ...] = ("scip",)
-    if component.n_variables <= WORD:
-        names = ("order-graph", "scip")
-    for name in names:
-        if progress.control.goes_on():
+    for name in ("order-graph", "scip"):
+        is_suitable = name == "scip" or component.n_variables <= WORD
+        if is_suitable and not state.closed and progress.control.goes_on():
             solve_component(COMPONENT_SOLVERS[name], progress, k, options)
-        if progress.states[k].closed:
-            return True
-    return False
+    return state.closed
