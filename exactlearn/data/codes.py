@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 MISSING = -1
 """Code of a missing cell."""
 
-SMALL = 127
-"""The most states of a variable for codes of one byte."""
-
 LARGEST = 32767
 """The most states of a variable."""
 
@@ -46,8 +44,14 @@ LARGEST_WEIGHT = 1e300
 
 
 def code_type(states: int) -> type[Any]:
-    """Return the smallest type of the codes of so many states, or labels, of which more may be."""
-    return np.int8 if states <= SMALL else np.int16 if states <= LARGEST else np.int32
+    """Return the smallest signed type of the codes of so many states, or labels.
+
+    Examples
+    --------
+    >>> code_type(127).__name__, code_type(128).__name__, code_type(32768).__name__
+    ('int8', 'int16', 'int32')
+    """
+    return np.min_scalar_type(-1 - states).type
 
 
 def repeated(items: Iterable[str]) -> list[str]:
@@ -96,10 +100,9 @@ def row_place(
     >>> row_place(2), row_place(2, np.array([2, 3, 5]))
     ('row 3 (index 2)', 'row 3 (line 5)')
     """
-    label = row if index is None else index[row]
-    return (
-        f"row {row + 1} ({f'index {label}' if lines is None else f'line {lines[row]}'})"
-    )
+    if lines is not None:
+        return f"row {row + 1} (line {lines[row]})"
+    return f"row {row + 1} (index {row if index is None else index[row]})"
 
 
 def checked_weights(
@@ -111,10 +114,14 @@ def checked_weights(
         raise DataError(
             f"weights have the shape {checked.shape}, expected one per row: ({rows},)"
         )
-    most = LARGEST_WEIGHT / max(rows, 1)
-    for row in np.flatnonzero(~((checked >= 0) & (checked <= most)))[:1].tolist():
-        expected = f"expected a number from 0 to {most:g}"
-        raise DataError(f"{row_place(row, lines)}: weight {checked[row]}, {expected}")
+    limit = LARGEST_WEIGHT / max(rows, 1)
+    is_allowed = (checked >= 0) & (checked <= limit)
+    if not is_allowed.all():
+        row = int(is_allowed.argmin())
+        raise DataError(
+            f"{row_place(row, lines)}: weight {checked[row]}, expected a number from 0 to "
+            f"{limit:g}"
+        )
     return checked
 
 
@@ -188,7 +195,7 @@ class Column:
     codes
         Index into ``labels`` of each row, shape (rows,), signed; -1 for a missing cell.
     totals
-        How many cells have each label, and last how many are missing, where there are no rows.
+        How many cells have each label, and last how many are missing, where that is known.
     listed
         States that the source itself declares, as a categorical column of a frame does.
     arity
@@ -210,54 +217,62 @@ class Column:
 
         Of one listed state or none nothing is left: they declare no variable.
         """
-        used = np.zeros(len(self.labels) + 1, np.bool_)
-        used[self.codes] = True
         is_symbol = equal_to_any(missing)
-        used_labels = [
-            label for label, is_used in zip(self.labels, used, strict=False) if is_used
-        ]
-        known = dict.fromkeys(map(str.strip, used_labels))
-        position = {
-            label: k for k, label in enumerate(x for x in known if not is_symbol(x))
-        }
-        # The code -1 reads the last entry: missing stays missing.
-        places = [position.get(label.strip(), MISSING) for label in self.labels]
-        codes = np.array([*places, MISSING], code_type(len(position)))[self.codes]
-        states = dict.fromkeys(map(str.strip, self.listed))
-        listed = tuple(state for state in states if not is_symbol(state))
+        names = {label: label.strip() for label in (*self.labels, *self.listed)}
+        kept = {label: name for label, name in names.items() if not is_symbol(name)}
         # Values of several types, such as 1 and "1", have equal labels.
-        several = {x: (x, x) for x in repeated(used_labels) if x in position}
-        return Column(
-            name=self.name,
-            labels=tuple(position),
-            codes=codes,
-            listed=listed if len(listed) > 1 else (),
-            arity=self.arity,
-            synonyms={**self.synonyms, **several},
+        of_several_types = repeated(compress(self.labels, self.counts))
+        return self._renamed(
+            kept, {label: (label, label) for label in of_several_types if label in kept}
         )
 
     def joined(self) -> "Column":
         """Return the column with one label for all labels, or listed states, of one value."""
-        groups = synonyms([*dict.fromkeys((*self.listed, *self.labels))])
+        labels = [*dict.fromkeys((*self.listed, *self.labels))]
+        groups = synonyms(labels)
         if not groups:
             return self
-        renamed = {label: value for value, group in groups.items() for label in group}
-        names = [renamed.get(label, label) for label in self.labels]
-        position = {name: k for k, name in enumerate(dict.fromkeys(names))}
-        places = np.array([*map(position.__getitem__, names), MISSING])
+        values = {label: value for value, group in groups.items() for label in group}
+        return self._renamed(
+            {label: values.get(label, label) for label in labels}, groups
+        )
+
+    def _renamed(
+        self, names: Mapping[str, str], synonyms: Mapping[str, tuple[str, ...]]
+    ) -> "Column":
+        """Return the column with other names of its labels and listed states.
+
+        Parameters
+        ----------
+        names
+            The name of each label and state; one without a name is left out, and its cells are
+            missing.
+        synonyms
+            The labels of each name that several were joined into.
+        """
+        used = [
+            names[label]
+            for label in compress(self.labels, self.counts)
+            if label in names
+        ]
+        position = {name: k for k, name in enumerate(dict.fromkeys(used))}
+        codes = {
+            label: position[name] for label, name in names.items() if name in position
+        }
+        # The code -1 reads the last entry: missing stays missing.
+        of_labels = [*(codes.get(label, MISSING) for label in self.labels), MISSING]
+        places = np.array(of_labels, code_type(len(position)))
         totals = np.zeros(len(position) + 1, np.int64)
         np.add.at(totals, places, self.counts)
-        listed = tuple(
-            dict.fromkeys(renamed.get(state, state) for state in self.listed)
-        )
+        listed = dict.fromkeys(names[state] for state in self.listed if state in names)
         return Column(
             name=self.name,
             labels=tuple(position),
-            codes=places.astype(code_type(len(position)))[self.codes],
+            codes=places[self.codes],
             totals=tuple(totals.tolist()),
-            listed=listed if len(listed) > 1 else (),
+            listed=tuple(listed) if len(listed) > 1 else (),
             arity=self.arity,
-            synonyms={**self.synonyms, **groups},
+            synonyms={**self.synonyms, **synonyms},
         )
 
     @cached_property
@@ -311,11 +326,14 @@ class LabelledRows:
         name = f"column {column.name!r}"
         if label is None or not len(self.lines):
             return f"{self.where}{name}"
-        line = int(self.lines[np.argmax(column.codes == column.labels.index(label))])
-        row = (
-            f"line {line}" if self.unit == "line" else row_place(line, index=self.index)
-        )
-        return f"{name}, {row}" if self.source is None else f"{self.where}{row}, {name}"
+        row = int(np.argmax(column.codes == column.labels.index(label)))
+        line = int(self.lines[row])
+        place = f"line {line}"
+        if self.unit == "row":
+            place = row_place(line, index=self.index)
+        if self.source is None:
+            return f"{name}, {place}"
+        return f"{self.source}, {place}, {name}"
 
     def read(self, missing: Sequence[str]) -> "LabelledRows":
         """Return the rows with their columns as :meth:`Column.read` returns them."""
@@ -357,10 +375,9 @@ class LabelledRows:
         """
         if not column.listed or self.source is None:
             return
-        for k in np.flatnonzero(find_states(column.labels, column.listed) == MISSING)[
-            :1
-        ].tolist():
-            label = column.labels[k]
+        is_unlisted = find_states(column.labels, column.listed) == MISSING
+        if is_unlisted.any():
+            label = column.labels[int(is_unlisted.argmax())]
             beside = f"{self.source.name}{STATES_SUFFIX}"
             raise DataError(
                 f"{self.place(column, label)}: the state {label!r} is not listed in "
@@ -376,9 +393,8 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
 
     listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
     try:
-        if series.dtype == object and pd.api.types.infer_dtype(series).startswith(
-            "mixed"
-        ):
+        is_object = series.dtype == object
+        if is_object and pd.api.types.infer_dtype(series).startswith("mixed"):
             # True equals 1, and 1 does not equal "1": as labels it is the reverse.
             series = series.map(_label_and_kind, na_action="ignore")
             codes, pairs = pd.factorize(series)
@@ -389,7 +405,12 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     except TypeError:  # a cell such as a dictionary cannot be looked up: its text can
         codes, texts = pd.factorize(series.map(str, na_action="ignore"))
         labels = tuple(texts)
-    return Column(name, labels, codes.astype(code_type(len(labels))), (), tuple(listed))
+    return Column(
+        name=name,
+        labels=labels,
+        codes=codes.astype(code_type(len(labels))),
+        listed=tuple(listed),
+    )
 
 
 def _label_and_kind(value: object) -> tuple[str, bool]:
@@ -418,17 +439,18 @@ def check_variables(
         raise DataError(
             f"states of {len(states)} variables for {len(names)} names: give one each"
         )
-    for name, own in zip(names, states, strict=True):
-        if not 1 <= len(own) <= LARGEST:
+    for name, of_variable in zip(names, states, strict=True):
+        variable = f"variable {name!r}"
+        if not 1 <= len(of_variable) <= LARGEST:
             raise DataError(
-                f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}"
+                f"{variable} has {len(of_variable)} states, expected 1 to {LARGEST}"
             )
-        if not all(isinstance(state, str) for state in own):
-            raise DataError(f"variable {name!r}: state names must be text, found {own}")
-        if twice := repeated(own):
+        if not all(isinstance(state, str) for state in of_variable):
             raise DataError(
-                f"variable {name!r} has the state {twice[0]!r} twice; rename one"
+                f"{variable}: state names must be text, found {of_variable}"
             )
+        if twice := repeated(of_variable):
+            raise DataError(f"{variable} has the state {twice[0]!r} twice; rename one")
 
 
 class NamedVariables:
@@ -476,7 +498,7 @@ class NamedVariables:
             raise OptionError(f"variable {name!r} has no state {state!r}{hint}")
         return int(code)
 
-    def places(self, other: "NamedVariables") -> tuple[list[int], list[list[int]]]:
+    def places(self, model: "NamedVariables") -> tuple[list[int], list[list[int]]]:
         """Return where the variables of another model, and the states of each, are in this one.
 
         Raises
@@ -485,20 +507,18 @@ class NamedVariables:
             When the models do not have the same variables, or one has other states.
         """
         ours = dict(zip(self.names, self.states, strict=True))
-        theirs = dict(zip(other.names, other.states, strict=True))
-        strange = sorted(ours.keys() ^ theirs.keys())
-        if strange:
+        theirs = dict(zip(model.names, model.states, strict=True))
+        if strange := sorted(ours.keys() ^ theirs.keys()):
             raise OptionError(
                 f"expected two models of the same variables, but only one has {strange[0]!r}"
             )
         places: dict[str, list[int]] = {}
-        for name, of_first in ours.items():
-            of_second = theirs[name]
-            places[name] = find_equal_states(of_second, of_first).tolist()
-            if sorted(places[name]) != [*range(len(of_first))]:
+        for name, states in ours.items():
+            places[name] = find_equal_states(theirs[name], states).tolist()
+            if sorted(places[name]) != [*range(len(states))]:
                 raise OptionError(
                     "expected two models of the same variables with the same states, but of "
-                    f"{name!r} one has the states {', '.join(of_first)} and the other "
-                    f"{', '.join(of_second)}"
+                    f"{name!r} one has the states {', '.join(states)} and the other "
+                    f"{', '.join(theirs[name])}"
                 )
         return [*map(self.names.index, theirs)], [places[name] for name in theirs]

@@ -6,7 +6,7 @@ text, a boolean or an integer with few values is a state, and other numbers are 
 later value that no row had counts as missing; a number lies in the bin that holds it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -28,16 +28,19 @@ from exactlearn.data.codes import (
 from exactlearn.data.labels import (
     codes_beside_numbers,
     equal_to_any,
+    joined_labels,
+    listed_labels,
     ordered,
-    warn_of_synonyms,
 )
 from exactlearn.data.unseen import Unseen, cure_of_unseen, report_unseen
 from exactlearn.errors import (
     DataError,
     OptionError,
+    StateWarning,
     as_written,
     did_you_mean,
     name_written,
+    warn_caller,
 )
 
 if TYPE_CHECKING:
@@ -117,112 +120,72 @@ class TableCoding:
         DataError
             As :func:`coded_rows` does.
         """
-        rules = options.discretise or {}
         categorical, declared = split_declared(options.states or {})
+        rules = options.discretise or {}
         columns = [x if x.name in declared else x.joined() for x in rows.columns]
         rows = replace(rows, columns=columns)
-        undeclared = [
-            x for x in columns if x.name not in declared and x.name not in rules
-        ]
-        states: dict[str, Sequence[str]] = {
-            **_listed_states(rows, undeclared),
-            **declared,
-        }
-        found = [column for column in rows.columns if column.name not in states]
-        discretisation.check_texts(found, rows.where, options.missing)
-        coding = cls({}, {})
+        # States that are declared, or that the source lists.
+        given = {**_listed_states(rows, {*declared, *rules}), **declared}
+        to_find = [column for column in columns if column.name not in given]
+        discretisation.check_texts(to_find, rows.where, options.missing)
+        # States of each column, or why it is no variable.
+        rule_of_all = rules.get("*", discretisation.RULE)
+        states: dict[str, tuple[str, ...]] = {}
         unusable: list[discretisation.Unusable] = []
         faults: list[str] = []
-        rule_of_all = rules.get("*", discretisation.RULE)
-        for column in rows.columns:
+        for column in columns:
             name = column.name
-            rule = rules.get(column.name)
             try:
-                if name in states:
-                    coding.states[name] = _declared(rows, column, states[name], options)
+                if name in given:
+                    states[name] = _declared(rows, column, given[name], options)
                     continue
-                is_number = name not in categorical and _has_many(column)
-                if rule is None and not options.tidy and is_number:
-                    rule = rules.get("*")
-                is_cut = rule is not None and len(column.labels) > 1
-                fault = None
-                if not is_cut:
-                    fault = discretisation.unusable(rows, column, name in categorical)
-                if fault is not None:
-                    unusable.append(fault)
-                    rule = rule_of_all if options.tidy and fault.is_cut else None
-                if rule is not None:
-                    coding.states[name] = _bins(rows, column, rule)
-                elif fault is None:
-                    coding.states[name] = tuple(ordered(column.labels))
+                found = _found_states(rows, column, options, name in categorical)
+                if not isinstance(found, discretisation.Unusable):
+                    states[name] = found
+                    continue
+                unusable.append(found)
+                if options.tidy and found.is_cut:
+                    states[name] = _bins(rows, column, rule_of_all)
             except DataError as error:
                 faults.append(str(error))
+        # One error, or one warning of each kind.
         if unusable and not options.tidy:
             faults.append(str(discretisation.refusal_of(unusable, rows.where)))
         if faults:
             raise DataError("\n".join(faults))
-        coding.left_out.update(
-            (one.name, one.why) for one in unusable if not one.is_cut
-        )
-        if not coding.states and not is_part:
-            reasons = ", ".join(
-                f"{name!r} ({why})" for name, why in coding.left_out.items()
-            )
+        left_out = {column.name: column.why for column in unusable if not column.is_cut}
+        if not states and not is_part:
+            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
             raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
         discretisation.warn_of_columns(unusable, rule_of_all)
         labelled = [column for column in columns if column.name not in declared]
-        coding.warn_of_labels(labelled, rows.where)
-        return coding
-
-    def warn_of_labels(self, columns: Sequence[Column], where: str) -> None:
-        """Warn once of labels that are one state, and of codes beside the numbers they write.
-
-        Parameters
-        ----------
-        columns
-            Columns whose states were not declared; those that were cut into bins do not count.
-        where
-            The file and a comma; nothing for a frame.
-        """
-        joined: dict[str, Mapping[str, Sequence[str]]] = {}
-        codes: dict[str, Sequence[Sequence[str]]] = {}
-        for column in columns:
-            states = self.states.get(column.name, ())
-            groups = {
-                label: own for label, own in column.synonyms.items() if label in states
-            }
-            if groups:
-                joined[column.name] = groups
-            if apart := codes_beside_numbers(states):
-                codes[column.name] = apart
-        warn_of_synonyms(joined, codes, where)
+        _warn_of_labels(labelled, states, rows.where)
+        return cls(states, left_out)
 
     def unseen(self, rows: LabelledRows) -> dict[str, dict[str, int]]:
         """Return how many cells have each label that is no state, by the name of the column."""
         counts: dict[str, dict[str, int]] = {}
         for column in rows.columns:
             if column.name in self.states:
-                is_unseen = (
-                    find_states(column.labels, self.states[column.name]) == MISSING
-                )
-                unseen = np.flatnonzero(is_unseen).tolist()
+                codes = find_states(column.labels, self.states[column.name])
+                cells = zip(column.labels, column.counts, codes, strict=False)
                 counts[column.name] = {
-                    column.labels[k]: column.counts[k] for k in unseen
+                    label: count for label, count, code in cells if code == MISSING
                 }
         return counts
 
     def transform(self, rows: LabelledRows) -> dict[str, Any]:
         """Return the fields of a coded table; a label that is no state counts as missing."""
         columns = [column for column in rows.columns if column.name in self.states]
-        states = tuple(self.states[column.name] for column in columns)
-        most = max(map(len, states), default=0)
-        codes = np.empty((len(rows.lines), len(columns)), code_type(most))
+        states = {column.name: self.states[column.name] for column in columns}
+        largest = max(map(len, states.values()), default=0)
+        codes = np.empty((len(rows.lines), len(columns)), code_type(largest))
         for j, column in enumerate(columns):
-            codes[:, j] = state_codes(column, states[j])
+            codes[:, j] = state_codes(column, states[column.name])
         return {
             "codes": codes,
-            "names": tuple(column.name for column in columns),
-            "states": states,
+            "names": tuple(states),
+            "states": tuple(states.values()),
             "weights": rows.weights,
             "lines": rows.lines if rows.unit == "line" else None,
             "row_index": rows.index,
@@ -233,8 +196,8 @@ class TableCoding:
 def state_codes(column: Column, states: Sequence[str]) -> NDArray[np.integer]:
     """Return the code of each row of a column; a label that is no state counts as missing."""
     # The code -1 reads the last entry: missing stays missing.
-    known = np.append(find_states(column.labels, states), MISSING)
-    codes: NDArray[np.integer] = known.astype(code_type(len(states)))[column.codes]
+    of_labels = np.append(find_states(column.labels, states), MISSING)
+    codes: NDArray[np.integer] = of_labels.astype(code_type(len(states)))[column.codes]
     return codes
 
 
@@ -258,22 +221,86 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
         When an option names no column, or options contradict each other.
     """
     names = [column.name for column in rows.columns]
-    missing = options.missing
     states = by_name(options.states or {}, "states", names)
     rules = by_name(options.discretise or {}, "discretise", names)
-    check_options(states, missing, rules)
-    rows = rows.read(missing)
-    options = options._replace(states=states, discretise=rules)
-    coding = TableCoding.fit(rows, options)
+    check_options(states, options.missing, rules)
+    rows = rows.read(options.missing)
+    coding = TableCoding.fit(rows, options._replace(states=states, discretise=rules))
     if options.unseen == "missing":
         report_unseen(coding.unseen(rows), options.unseen)
     return coding.transform(rows)
 
 
-def _has_many(column: Column) -> bool:
-    """Return whether a column holds nothing but numbers, and many of them."""
+def _warn_of_labels(
+    columns: Sequence[Column], states: Mapping[str, Sequence[str]], where: str
+) -> None:
+    """Warn once of labels that are one state, and of codes beside the numbers they write.
+
+    Parameters
+    ----------
+    columns
+        Columns whose states were not declared; those that were cut into bins do not count.
+    states
+        The states of each column that is a variable.
+    where
+        The file and a comma; nothing for a frame.
+    """
+    joined: list[str] = []
+    codes: list[str] = []
+    for column in columns:
+        of_column = states.get(column.name, ())
+        one_state = [
+            joined_labels(state, labels)
+            for state, labels in column.synonyms.items()
+            if state in of_column
+        ]
+        apart = [*map(listed_labels, codes_beside_numbers(of_column))]
+        for texts, columns_with_texts in ((one_state, joined), (apart, codes)):
+            if texts:
+                columns_with_texts.append(f"column {column.name!r}: {'; '.join(texts)}")
+    lines = []
+    if joined:
+        lines.append(
+            f"{where}labels that denote one value are one state: {', '.join(joined)}"
+        )
+    if codes:
+        lines.append(
+            f"{where}labels with leading zeros are codes, other states than their numbers: "
+            f"{', '.join(codes)}"
+        )
+    if lines:
+        warn_caller("\n".join(lines), StateWarning)
+
+
+def _found_states(
+    rows: LabelledRows, column: Column, options: CodingOptions, is_categorical: bool
+) -> "tuple[str, ...] | discretisation.Unusable":
+    """Return the states of a column without given ones, or why it is no variable.
+
+    Parameters
+    ----------
+    rows, column
+        The rows, and one of their columns.
+    options
+        Rules for columns that are cut into bins, and whether others are tidied.
+    is_categorical
+        Whether every value is declared to be a state.
+
+    Raises
+    ------
+    DataError
+        When a column to cut has a text, or only one value.
+    """
+    rules = options.discretise or {}
+    rule = rules.get(column.name)
     is_many = bool(column.name) and len(column.labels) > MANY
-    return is_many and not np.isnan(column.numbers[:-1]).any()
+    if rule is None and is_many and not options.tidy and not is_categorical:
+        has_text = np.isnan(column.numbers[:-1]).any()
+        rule = None if has_text else rules.get("*")
+    if rule is not None and len(column.labels) > 1:
+        return _bins(rows, column, rule)
+    fault = discretisation.unusable(rows, column, is_categorical)
+    return tuple(ordered(column.labels)) if fault is None else fault
 
 
 def by_name(
@@ -286,10 +313,12 @@ def by_name(
     OptionError
         When there is no such column.
     """
-    what = f"{name_written(option)}{' (or the model)' if option == 'states' else ''}"
+    option_name = name_written(option)
+    if option == "states":
+        option_name += " (or the model)"
     return {
-        key if key == "*" else names[variable_index(key, what, names)]: own
-        for key, own in options.items()
+        key if key == "*" else names[variable_index(key, option_name, names)]: value
+        for key, value in options.items()
     }
 
 
@@ -297,9 +326,9 @@ def split_declared(
     states: Mapping[str, Sequence[str]],
 ) -> tuple[set[str], dict[str, Sequence[str]]]:
     """Return the variables of which every value is a state, and the declared states of others."""
-    categorical = {name for name, own in states.items() if tuple(own) == ALL_VALUES}
+    categorical = {name for name in states if tuple(states[name]) == ALL_VALUES}
     return categorical, {
-        name: own for name, own in states.items() if name not in categorical
+        name: states[name] for name in states if name not in categorical
     }
 
 
@@ -328,9 +357,16 @@ def check_options(
 
 
 def _listed_states(
-    rows: LabelledRows, columns: Sequence[Column]
+    rows: LabelledRows, excluded: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return the states that the source itself declares, by name or by number.
+
+    Parameters
+    ----------
+    rows
+        Columns of labels.
+    excluded
+        Columns with declared states or rules.
 
     Raises
     ------
@@ -339,22 +375,24 @@ def _listed_states(
     """
     states: dict[str, tuple[str, ...]] = {}
     faults: list[str] = []
-    for column in columns:
+    for column in rows.columns:
+        if column.name in excluded:
+            continue
         if column.listed:
             rows.require_listed(column)
             states[column.name] = column.listed
         elif column.arity > 1:
             numbered = tuple(map(str, range(column.arity)))
-            are_numbered = (find_equal_states(column.labels, numbered) != MISSING).all()
-            if not are_numbered and len(column.labels) != column.arity:
+            if MISSING not in find_equal_states(column.labels, numbered):
+                states[column.name] = numbered
+                continue
+            states[column.name] = tuple(ordered(column.labels))
+            if len(column.labels) != column.arity:
                 faults.append(
                     f"{rows.place(column)}: {len(column.labels)} states, but the line of arities "
                     f"says {column.arity}; declare all ({as_written('states', column.name)}), or "
                     f"read the line as a row ({as_written('arities', False)})"
                 )
-            states[column.name] = (
-                numbered if are_numbered else tuple(ordered(column.labels))
-            )
     if faults:
         raise DataError("\n".join(faults))
     return states
@@ -386,9 +424,9 @@ def _declared(
 def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
     """Return the bins that a rule cuts numbers into."""
     numbers = column.numbers[:-1]
-    for label in [
-        column.labels[k] for k in np.flatnonzero(np.isnan(numbers))[:1].tolist()
-    ]:
+    is_text = np.isnan(numbers)
+    if is_text.any():
+        label = column.labels[int(is_text.argmax())]
         raise DataError(
             f"{rows.place(column, label)}: {label!r} is not a number, which discretisation ({rule})"
             f" needs; correct it, or read it as missing ({as_written('missing', [label])})"
@@ -397,9 +435,9 @@ def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
         hint = discretisation.drop_hint(column.name)
         raise DataError(f"{rows.place(column)}: all values are {numbers[0]:g}; {hint}")
     method, bins = discretisation.parse_rule(rule)
-    return discretisation.discretise(numbers, method, bins, weights=column.counts[:-1])[
-        2
-    ]
+    weights = column.counts[:-1]
+    _, _, names = discretisation.discretise(numbers, method, bins, weights=weights)
+    return names
 
 
 def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
@@ -461,14 +499,11 @@ def column_names(frame: "pd.DataFrame") -> list[str]:
     """
     import pandas as pd  # takes long
 
-    labels = list(frame.columns)
-    is_missing = [
-        pd.api.types.is_scalar(label) and bool(pd.isna(label)) for label in labels
-    ]
-    texts = map(str, labels)
-    return [
-        "" if missing else text for text, missing in zip(texts, is_missing, strict=True)
-    ]
+    labels = [*frame.columns]
+    # A label may be a tuple, of which isna would tell for each part.
+    is_missing = [pd.api.types.is_scalar(x) and bool(pd.isna(x)) for x in labels]
+    texts = np.where(is_missing, "", [*map(str, labels)])
+    return [*map(str, texts)]
 
 
 def array_frame(array: NDArray[Any]) -> "pd.DataFrame":

@@ -9,14 +9,11 @@ beside ``7`` in one column it is another state. Every other text denotes itself.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from itertools import compress
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan, nextafter
 
 import numpy as np
-
-from exactlearn.errors import StateWarning, warn_caller
 
 DIGITS = 15
 """Significant digits by which fractions are compared (DBL_DIG of C)."""
@@ -31,6 +28,10 @@ MAX_LISTED = 12
 """Most labels of a state, or values of a column, that a message lists."""
 
 _TRUTH = {"true": "True", "false": "False"}
+"""Standard texts of truth values."""
+
+_TRUTH_NUMBERS = {"true": "1", "false": "0"}
+"""Numbers of truth values, as in NumPy."""
 
 _CODE = re.compile(r"[+-]?0\d")
 
@@ -66,10 +67,8 @@ def value_of(label: str) -> str:
     >>> value_of("TRUE"), value_of("007"), value_of("yes")
     ('True', '007', 'yes')
     """
-    truth = _TRUTH.get(label.lower())
-    if truth is not None:
-        return truth
-    return label if _CODE.match(label) else _number_text(label)
+    text = label if _CODE.match(label) else _number_text(label)
+    return _TRUTH.get(label.lower(), text)
 
 
 def number_value_of(label: str) -> str:
@@ -82,10 +81,7 @@ def number_value_of(label: str) -> str:
     >>> number_value_of("007"), number_value_of("true"), number_value_of("7.0")
     ('7', '1', '7')
     """
-    truth = _TRUTH.get(label.lower())
-    if truth is not None:
-        return "1" if truth == "True" else "0"
-    return _number_text(label)
+    return _TRUTH_NUMBERS.get(label.lower(), _number_text(label))
 
 
 def _number_text(label: str) -> str:
@@ -134,18 +130,14 @@ def synonyms(labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
     >>> synonyms(["1.0", "0", "1", "TRUE", "007", "7"])
     {'1': ('1', '1.0')}
     """
-    numbers = np.array([*map(number, labels)], np.float64)
-    # Equal numbers are neighbours in order, so that of many labels few need their standard texts.
-    order = np.argsort(numbers)
-    ordered_numbers = numbers[order]
+    # Equal numbers are neighbours in order: most columns of numbers have no near ones.
+    numbers = np.sort([*map(number, labels)])
     with np.errstate(over="ignore"):
-        is_near = np.diff(ordered_numbers) <= np.abs(ordered_numbers[1:]) * _NEAR
-    candidates = np.zeros(len(labels), np.bool_)
-    candidates[order[1:][is_near]] = True
-    candidates[order[:-1][is_near]] = True
-    for k in np.flatnonzero(np.isnan(numbers)).tolist():
-        candidates[k] = labels[k].lower() in _TRUTH
-    return _groups([*compress(labels, candidates)], value_of)
+        is_near = np.diff(numbers) <= np.abs(numbers[1:]) * _NEAR
+    has_truth_values = any(label.lower() in _TRUTH for label in labels)
+    if not is_near.any() and not has_truth_values:
+        return {}
+    return _groups(labels, value_of)
 
 
 def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:
@@ -156,8 +148,6 @@ def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:
     >>> codes_beside_numbers(["1", "1.0", "007", "7"])
     [('007', '7')]
     """
-    if not any(map(_CODE.match, labels)):
-        return []
     groups = _groups(labels, _number_text).values()
     return [group for group in groups if any(map(_CODE.match, group))]
 
@@ -187,65 +177,23 @@ def unique_places(states: Sequence[str], key: Callable[[str], str]) -> dict[str,
     return {key: code for code, key in enumerate(keys) if counts[key] == 1}
 
 
-def warn_of_synonyms(
-    joined: Mapping[str, Mapping[str, Sequence[str]]],
-    codes: Mapping[str, Sequence[Sequence[str]]],
-    where: str,
-) -> None:
-    """Warn once of all labels that are one state, and of codes beside the numbers they write.
-
-    Parameters
-    ----------
-    joined
-        For each column the labels of each state that has several.
-    codes
-        For each column the labels that write one number and stay apart.
-    where
-        The file and a comma; nothing for a frame.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_of_synonyms({"a": {"1": ("1", "1.0")}}, {"b": [("007", "7")]}, "")
-    >>> print(caught[0].message)
-    labels that denote one value are one state: column 'a': '1', '1.0' are '1'
-    labels with leading zeros are codes, other states than their numbers: column 'b': '007', '7'
-    """
-    lines = []
-    if joined:
-        columns = [
-            f"column {name!r}: {'; '.join(map(_joined_text, groups, groups.values()))}"
-            for name, groups in joined.items()
-        ]
-        lines.append(
-            f"labels that denote one value are one state: {', '.join(columns)}"
-        )
-    if codes:
-        columns = [
-            f"column {name!r}: {'; '.join(map(_listed, groups))}"
-            for name, groups in codes.items()
-        ]
-        lines.append(
-            "labels with leading zeros are codes, other states than their numbers: "
-            f"{', '.join(columns)}"
-        )
-    if lines:
-        warn_caller("\n".join(where + line for line in lines), StateWarning)
-
-
-def _listed(labels: Sequence[str]) -> str:
+def listed_labels(labels: Sequence[str]) -> str:
     """Return labels in quotes, the first twelve of more."""
     quoted = ", ".join(map(repr, labels[:MAX_LISTED]))
     return f"{quoted}, ..." if len(labels) > MAX_LISTED else quoted
 
 
-def _joined_text(state: str, labels: Sequence[str]) -> str:
-    """Return which labels are one state; equal ones are values of several types, as 1 and "1"."""
+def joined_labels(state: str, labels: Sequence[str]) -> str:
+    """Return the message that labels are one state; equal ones are values of several types.
+
+    Examples
+    --------
+    >>> joined_labels("1", ("1", "1.0")), joined_labels("1", ("1", "1"))
+    ("'1', '1.0' are '1'", "'1' as a number and as a text are '1'")
+    """
     if len(set(labels)) == 1:
         return f"{labels[0]!r} as a number and as a text are {state!r}"
-    return f"{_listed(labels)} are {state!r}"
+    return f"{listed_labels(labels)} are {state!r}"
 
 
 def interval(name: str) -> tuple[float, float]:
@@ -268,22 +216,22 @@ def interval(name: str) -> tuple[float, float]:
     >>> low < 1 <= high, low < 2 <= high
     (True, False)
     """
-    found = _BIN.fullmatch(name)
-    if found is None:
-        return np.nan, np.nan
-    left, low, high, right, sign, end = found.groups()
-    if sign:
-        outer = _end(end, below=sign in ("<", ">="))
-        low, high = (-np.inf, outer) if sign[0] == "<" else (outer, np.inf)
+    match = _BIN.fullmatch(name)
+    if match is None:
+        return nan, nan
+    left, low, high, right, sign, end = match.groups()
+    if not sign:
+        ends = (_end(low, below=left == "["), _end(high, below=right != "]"))
+    elif sign[0] == "<":
+        ends = (-inf, _end(end, below=sign == "<"))
     else:
-        low = _end(low, below=left == "[")
-        high = _end(high, below=right != "]")
-    return (low, high) if low < high else (np.nan, np.nan)
+        ends = (_end(end, below=sign == ">="), inf)
+    return ends if ends[0] < ends[1] else (nan, nan)
 
 
 def are_bins(states: Sequence[str]) -> bool:
     """Return whether all states are bins of a number."""
-    return not np.isnan([interval(state)[0] for state in states]).any()
+    return not any(isnan(interval(state)[0]) for state in states)
 
 
 def _end(text: str, below: bool = False) -> float:
@@ -291,8 +239,8 @@ def _end(text: str, below: bool = False) -> float:
     try:
         value = float(text)
     except ValueError:
-        return np.nan
-    return float(np.nextafter(value, -np.inf)) if below else value
+        return nan
+    return nextafter(value, -inf) if below else value
 
 
 def ordered(labels: Sequence[str]) -> list[str]:
@@ -304,6 +252,6 @@ def ordered(labels: Sequence[str]) -> list[str]:
     (['9', '10'], ['10', 'no', 'yes'], ['<=2', '(2, 4]', '>4'])
     """
     for keys in ([*map(number, labels)], [interval(label)[0] for label in labels]):
-        if not np.isnan(keys).any():
+        if not any(map(isnan, keys)):
             return [label for _, label in sorted(zip(keys, labels, strict=True))]
     return sorted(labels)
