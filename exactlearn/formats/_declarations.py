@@ -104,15 +104,15 @@ class Declarations:
         for name in self.parents:
             self._check_family(name)
         index = {name: v for v, name in enumerate(self.states)}
-        parents = [
-            tuple(index[parent] for parent in self.parents.get(name, ()))
-            for name in index
-        ]
-        names = [self._true_names(name, VARIABLE_KEY, [name])[0] for name in index]
-        states = [
-            self._true_names(name, STATES_KEY, self.states[name]) for name in index
-        ]
-        tables = [self._table(name) for name in index]
+        names: list[str] = []
+        states = []
+        parents = []
+        tables = []
+        for name, words in self.states.items():
+            names += self._true_names(name, VARIABLE_KEY, [name])
+            states.append(self._true_names(name, STATES_KEY, words))
+            parents.append(tuple(index[p] for p in self.parents.get(name, ())))
+            tables.append(self._table(name))
         for v, name in enumerate(index):
             if message := row_fault(v, names, states, parents[v], tables[v]):
                 raise self.faults[name](f"{message}: {self._cure(tables[v])}")
@@ -148,7 +148,7 @@ class Declarations:
                 f"and combination of its parents' states, found {len(numbers)}: give them all"
             )
         try:
-            table = np.array([float(number) for number in numbers]).reshape(shape)
+            table = np.array(numbers, np.float64).reshape(shape)
         except ValueError as error:
             raise self.faults[name](
                 f"variable {name!r}: expected probabilities ({error}): write numbers"
@@ -156,7 +156,7 @@ class Declarations:
         return probabilities(table, normalise=self.normalise)
 
     def _cure(self, table: Floats) -> str:
-        """Return what to do about a table with a row that is no distribution."""
+        """Return the advice for a table with a row that is no distribution."""
         can_divide = (table >= 0).all() and _have_scale(_sums(table)).all()
         if self.normalise or not can_divide:
             return "correct the row"
@@ -176,11 +176,9 @@ class Declarations:
         text = self.properties[name].get(key)
         if text is None:
             return tuple(words)
+        parts = text.strip().split("|")
         try:
-            names = [
-                unquote(part, errors="surrogatepass")
-                for part in text.strip().split("|")
-            ]
+            names = [unquote(part, errors="surrogatepass") for part in parts]
         except UnicodeDecodeError:
             names = []
         if len(names) != len(words) or repeated(names):
@@ -209,13 +207,12 @@ def probabilities(table: Floats, *, normalise: bool) -> Floats:
         scale = np.maximum(_sums(table), 1.0) if normalise else 1.0
         table = np.where((table < 0) & (table >= -ROW_TOLERANCE * scale), 0.0, table)
     sums = _sums(table)
-    off = abs(sums - 1)
-    is_divided = (
-        _have_scale(sums) if normalise else (off > ROW_TOLERANCE) & (off <= ROUNDED)
-    )
-    result = table.copy()
-    np.divide(table, sums, out=result, where=is_divided)
-    return result
+    if normalise:
+        is_divided = _have_scale(sums)
+    else:
+        distance = abs(sums - 1)
+        is_divided = (distance > ROW_TOLERANCE) & (distance <= ROUNDED)
+    return np.divide(table, sums, out=table.copy(), where=is_divided)
 
 
 def _sums(table: Floats) -> Floats:
@@ -226,7 +223,7 @@ def _sums(table: Floats) -> Floats:
 
 
 def _have_scale(sums: Floats) -> NDArray[np.bool_]:
-    """Return which sums of rows can divide them."""
+    """Return whether each sum of a row can divide it."""
     return np.isfinite(sums) & (sums > 0)
 
 

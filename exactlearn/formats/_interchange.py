@@ -1,4 +1,4 @@
-r"""What formats of networks of other programs share: tokens, and names as words.
+r"""Tokens and words of the formats of networks that other programs read.
 
 A string stands in double quotes, in which a backslash guards the next character; a word is whatever
 else stands between blanks. Commas and bars count as blanks, ``//`` and ``/* */`` begin comments.
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from urllib.parse import quote
 
 from exactlearn._runtime.files import place
@@ -31,7 +31,7 @@ _GUARDED = re.compile(r"\\([\s\S])")
 
 
 class Grammar:
-    """What the tokens of a format are.
+    """The tokens of a format.
 
     Parameters
     ----------
@@ -42,25 +42,25 @@ class Grammar:
 
     Attributes
     ----------
-    token, plain, comments
-        Patterns of a token with the blanks before it, of a word, and of a comment.
+    token, comments
+        Patterns of a token with the blanks before it, and of a comment.
     closed
         Pattern of a text up to the first string or comment that never ends: looked for once, not
         again at every token.
     marks
-        What no name can be: a mark, the end, or the beginning of a string or comment never closed.
+        Tokens that are no names: the marks, the end, and the beginning of a string or comment that
+        is never closed.
     """
 
     def __init__(self, marks: str, comment: str = "") -> None:
         word = rf'(?:[^\s{re.escape(marks)},|"/{comment}]|/(?![/*]))+'
-        comments = r"//[^\n]*|/\*[\s\S]*?\*/" + (
-            rf"|{comment}[^\n]*" if comment else ""
-        )
+        comments = r"//[^\n]*|/\*[\s\S]*?\*/"
+        if comment:
+            comments += rf"|{comment}[^\n]*"
         self.token = re.compile(rf"(?:[\s,|]|{comments})*+({_STRING}|{word}|[\s\S]|\Z)")
         self.closed = re.compile(
             rf'(?:[^"/{comment}]++|{_STRING}|{comments}|/(?![/*]))*+'
         )
-        self.plain = re.compile(word)
         self.comments = re.compile(comments)
         self.marks = frozenset(["", *marks, '"', "/"])
 
@@ -80,7 +80,7 @@ class Tokens:
     source
         What errors call it, such as the path of its file.
     grammar
-        What its words and comments are.
+        Its words and comments.
 
     Attributes
     ----------
@@ -108,11 +108,9 @@ class Tokens:
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
-        """Where each token begins and ends in the text."""
-        return [
-            match.span(1)
-            for match in self.grammar.token.finditer(self.text, 0, self._end)
-        ]
+        """The begin and the end of each token in the text."""
+        matches = self.grammar.token.finditer(self.text, 0, self._end)
+        return [match.span(1) for match in matches]
 
     def take(self, *words: str) -> None:
         """Go past tokens that must be these words, in whatever case."""
@@ -156,22 +154,23 @@ class Tokens:
         words = [unquoted(token) for token in self.words[start:stop]]
         if fit(words):
             return words
+        # Words without a comma between them are one name.
         names = words[:1]
-        for k in range(start + 1, stop):
-            between = self.text[self._spans[k - 1][1] : self._spans[k][0]]
+        for k, word in enumerate(words[1:], start):
+            between = self.text[self._spans[k][1] : self._spans[k + 1][0]]
             if re.search("[,|]", self.grammar.comments.sub("", between)):
-                names.append(words[k - start])
+                names.append(word)
             else:
-                names[-1] += " " + words[k - start]
+                names[-1] += " " + word
         return names if fit(names) else words
 
     def expected(self, what: str, at: int, hint: str = "") -> FormatError:
         """Return the error for a token that is not what it should be."""
         token = self.words[at]
-        found = repr(token[:40]) if token else "the end of the text"
+        description = repr(token[:40]) if token else "the end of the text"
         if token in ('"', "/"):
-            found += ", which begins a string or comment that never ends"
-        return self.error(f"expected {what}, found {found}{hint}", at)
+            description += ", which begins a string or comment that never ends"
+        return self.error(f"expected {what}, found {description}{hint}", at)
 
     def error(self, message: str, at: int | None = None) -> FormatError:
         """Return an error at a token, or at the next one; its place is computed only now."""
@@ -180,8 +179,8 @@ class Tokens:
         return FormatError(f"{place(str(self.source), self.text, start)}: {message}")
 
     def fault_at(self, at: int) -> Callable[[str], FormatError]:
-        """Return what makes errors at a token."""
-        return lambda message: self.error(message, at)
+        """Return the function that makes an error at a token, given its message."""
+        return partial(self.error, at=at)
 
 
 def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
@@ -214,7 +213,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Words:
-    """Which names a format holds as they are.
+    """The names that a format holds as they are, and words for all others.
 
     Parameters
     ----------
@@ -234,20 +233,17 @@ class Words:
 
     def of(self, network: BayesianNetwork) -> list[Written]:
         """Return each variable as the format writes it."""
-        found = []
+        variables = []
         words = self.of_variables(network.names)
         for word, name, names in zip(words, network.names, network.states, strict=True):
             states = self.of_states(names)
-            pairs = (VARIABLE_KEY, [word], [name]), (STATES_KEY, states, list(names))
-            changed = {
-                key: "|".join(
-                    quote(name, safe="", errors="surrogatepass") for name in true
-                )
-                for key, own, true in pairs
-                if own != true
-            }
-            found.append(Written(word, states, changed))
-        return found
+            properties = {}
+            if word != name:
+                properties[VARIABLE_KEY] = _encoded([name])
+            if states != [*names]:
+                properties[STATES_KEY] = _encoded(names)
+            variables.append(Written(word, states, properties))
+        return variables
 
     def of_variables(self, names: Sequence[str]) -> list[str]:
         """Return a word for each variable."""
@@ -262,18 +258,24 @@ class Words:
     ) -> list[str]:
         """Return the names that the format holds, and for the others new words like them."""
         plain = [name if pattern.fullmatch(name) else "" for name in names]
-        found: list[str] = []
         taken = set(map(same, plain))
-        kept: set[str] = set()
+        words: dict[str, str] = {}
         numbers: Counter[str] = Counter()
         for word, name in zip(plain, names, strict=True):
-            if not word or same(word) in kept:
-                near = self.spelling(name)
-                word = base = near if pattern.fullmatch(near) else "_" + near
+            if not word or same(word) in words:
+                word = self.spelling(name)
+                if not pattern.fullmatch(word):
+                    word = "_" + word
+                # A number behind the word makes it different; counting goes on where it was.
+                base = word
                 while same(word) in taken:
                     numbers[same(base)] += 1
                     word = f"{base}_{numbers[same(base)] + 1}"
                 taken.add(same(word))
-            kept.add(same(word))
-            found.append(word)
-        return found
+            words[same(word)] = word
+        return list(words.values())
+
+
+def _encoded(names: Sequence[str]) -> str:
+    """Return names as one text, for a property."""
+    return "|".join(quote(name, safe="", errors="surrogatepass") for name in names)

@@ -145,12 +145,12 @@ def parse_bif(
 
 def _properties(tokens: Tokens) -> dict[str, str]:
     """Go past all ``property key = value ;`` that come next; return the value of each key."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     while tokens.next.lower() == "property":
         tokens.at += 1
-        key, *value = map(unquoted, tokens.take_until(";") or [""])
-        found[key] = "".join(value).removeprefix("=")
-    return found
+        key, *values = map(unquoted, tokens.take_until(";") or [""])
+        properties[key] = "".join(values).removeprefix("=")
+    return properties
 
 
 def _read_variable(tokens: Tokens, declared: Declarations) -> None:
@@ -162,7 +162,8 @@ def _read_variable(tokens: Tokens, declared: Declarations) -> None:
     tokens.take("{")
     properties = _properties(tokens)
     tokens.take("type", "discrete", "[")
-    if not re.fullmatch("0*[1-9][0-9]{0,8}", count := tokens.next):
+    count = tokens.next
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", count):
         raise tokens.expected("the number of states", tokens.at)
     tokens.take(count, "]", "{")
     start = tokens.at
@@ -205,48 +206,47 @@ def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
             f"with the table of {child!r}, of {len(parents)} parents, the network has {size} "
             f"entries, expected at most {LARGEST_TABLE}: give it fewer parents"
         )
-    names = (*parents, child)
-    table = _Table(tokens, names, [declared.states[name] for name in names]).read()
+    variables = [(name, declared.states[name]) for name in (*parents, child)]
+    table = _Table(tokens, variables).read()
     declared.add_table(child, parents, table.ravel(), tokens.fault_at(start))
 
 
 class _Table:
-    """What stands between the braces of a probability statement.
+    """The text between the braces of a probability statement.
 
     Parameters
     ----------
     tokens
         Text, its next token just past the opening brace.
-    names, states
-        The family: parents in table order, then the variable itself.
+    variables
+        Name and states of each parent, in the order of the table, then of the variable itself.
     """
 
     def __init__(
-        self, tokens: Tokens, names: Sequence[str], states: Sequence[Sequence[str]]
+        self, tokens: Tokens, variables: Sequence[tuple[str, Sequence[str]]]
     ) -> None:
         self.tokens = tokens
-        self.names = names
-        self.states = states
-        self.table = np.zeros([len(own) for own in states])
+        *self.parents, (self.child, _) = variables
+        self.table = np.zeros([len(states) for _, states in variables])
         self.is_given = np.zeros(self.table.shape[:-1], np.bool_)
 
     def read(self) -> NDArray[np.float64]:
         """Return the table, parents' axes first, and leave the closing brace next."""
         tokens = self.tokens
+        n_states = self.table.shape[-1]
         default = None
         while (word := tokens.next.lower()) != "}":
             tokens.at += 1
             if word == "(":
-                where = self._row()
-                self._give(where, self._numbers(self.table.shape[-1]))
-            elif (
-                word == "table"
-            ):  # the parents count fastest, the variable's own states slowest
-                own_first = np.moveaxis(self.table, -1, 0).shape
-                numbers = np.reshape(self._numbers(self.table.size), own_first)
+                row = self._row()
+                self._give(row, self._numbers(n_states))
+            elif word == "table":
+                # The parents count fastest, the variable's own states slowest.
+                shape = (n_states, *self.is_given.shape)
+                numbers = self._numbers(self.table.size).reshape(shape)
                 self._give((), np.moveaxis(numbers, 0, -1))
             elif word == "default":
-                default = self._numbers(self.table.shape[-1])
+                default = self._numbers(n_states)
             elif word == "property":
                 tokens.take_until(";")
             else:
@@ -255,68 +255,68 @@ class _Table:
         if default is not None:
             self.table[~self.is_given] = default
         elif not self.is_given.all():
-            first = zip(
-                self.states, np.argwhere(~self.is_given)[0].tolist(), strict=False
-            )
+            first = np.argwhere(~self.is_given)[0].tolist()
+            pairs = zip(self.parents, first, strict=True)
+            states_of_row = ", ".join(states[k] for (_, states), k in pairs)
             raise tokens.error(
-                f"the probabilities of {self.names[-1]!r} lack {np.sum(~self.is_given)} of "
-                f"{self.is_given.size} rows, first ({', '.join(own[k] for own, k in first)}): add "
-                "them, or a row 'default'"
+                f"the probabilities of {self.child!r} lack {np.sum(~self.is_given)} of "
+                f"{self.is_given.size} rows, first ({states_of_row}): add them, or a row 'default'"
             )
         return self.table
 
-    def _give(self, where: tuple[int, ...], numbers: NDArray[np.float64]) -> None:
-        if np.any(self.is_given[where]):
+    def _give(self, row: tuple[int, ...], numbers: NDArray[np.float64]) -> None:
+        """Enter the probabilities of a row, or of all rows at once, which have none so far."""
+        if np.any(self.is_given[row]):
             message = (
                 "rows are given twice: leave either this one or what stands before it"
             )
             raise self.tokens.error(message, self.tokens.at - 1)
-        self.table[where] = numbers
-        self.is_given[where] = True
+        self.table[row] = numbers
+        self.is_given[row] = True
 
     def _row(self) -> tuple[int, ...]:
-        """Read ``states of the parents )``."""
+        """Read ``states of the parents )``; return the place of each state."""
         start = self.tokens.at
         self.tokens.take_until(")")
         row = self.tokens.listed(start, self._fits)
-        if len(row) != len(self.names) - 1:
+        if len(row) != len(self.parents):
+            names = ", ".join(name for name, _ in self.parents)
             raise self.tokens.error(
-                f"expected one state of each of {len(self.names) - 1} parents in this row, found "
-                f"{len(row)}: give the states of {', '.join(self.names[:-1]) or 'none'}",
+                f"expected one state of each of {len(self.parents)} parents in this row, found "
+                f"{len(row)}: give the states of {names or 'none'}",
                 start,
             )
-        for k, (state, states) in enumerate(zip(row, self.states, strict=False)):
+        place: list[int] = []
+        for state, (name, states) in zip(row, self.parents, strict=True):
             if state not in states:
                 raise self.tokens.error(
-                    f"parent {self.names[k]!r} has no state {state!r}{did_you_mean(state, states)}",
-                    start + k,
+                    f"parent {name!r} has no state {state!r}{did_you_mean(state, states)}",
+                    start + len(place),
                 )
-        return tuple(
-            own.index(state) for state, own in zip(row, self.states, strict=False)
-        )
+            place.append(states.index(state))
+        return tuple(place)
 
     def _fits(self, row: Sequence[str]) -> bool:
         """Return whether a row has one state of each parent."""
-        if len(row) != len(self.names) - 1:
-            return False
-        return all(
-            state in states for state, states in zip(row, self.states, strict=False)
+        return len(row) == len(self.parents) and all(
+            state in states
+            for state, (_, states) in zip(row, self.parents, strict=True)
         )
 
     def _numbers(self, count: int) -> NDArray[np.float64]:
         """Read this many probabilities and the semicolon."""
         start = self.tokens.at
         words = self.tokens.take_until(";")
-        for k, word in enumerate(words):
+        for k, word in enumerate(words, start):
             if not _NUMBER.fullmatch(word):
-                raise self.tokens.expected("a probability or ';'", start + k)
+                raise self.tokens.expected("a probability or ';'", k)
         if len(words) != count:
             raise self.tokens.error(
-                f"expected {count} probabilities of {self.names[-1]!r} here, found {len(words)}: "
+                f"expected {count} probabilities of {self.child!r} here, found {len(words)}: "
                 "give one for each state",
                 start,
             )
-        return np.array(list(map(float, words)))
+        return np.array(words, np.float64)
 
 
 @checked_arguments()
@@ -348,38 +348,40 @@ def write_bif(network: NetworkLike, path: str | os.PathLike[str]) -> None:
 
 def format_bif(network: BayesianNetwork) -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
-    written = WORDS.of(network)
-    variables = "".join(map(_variable, written))
-    statements = "".join(
-        _statement(network, i, written) for i in range(network.n_variables)
-    )
-    return f"network unknown {{\n}}\n{variables}{statements}"
+    variables = WORDS.of(network)
+    texts = ["network unknown {\n}\n", *map(_declaration, variables)]
+    for variable, parents, table in zip(
+        variables, network.parents, network.tables, strict=True
+    ):
+        texts.append(_statement(variable, [variables[p] for p in parents], table))
+    return "".join(texts)
 
 
-def _variable(own: Written) -> str:
-    """Return one variable's declaration."""
-    pairs = own.properties.items()
-    properties = "".join(f'  property {key} = "{value}" ;\n' for key, value in pairs)
-    count = len(own.states)
-    listed = ", ".join(own.states)
-    return f"variable {own.name} {{\n  type discrete [ {count} ] {{ {listed} }};\n{properties}}}\n"
+def _declaration(variable: Written) -> str:
+    """Return the declaration of a variable."""
+    states = f"[ {len(variable.states)} ] {{ {', '.join(variable.states)} }}"
+    lines = [f"variable {variable.name} {{", f"  type discrete {states};"]
+    for key, value in variable.properties.items():
+        lines.append(f'  property {key} = "{value}" ;')
+    return "\n".join([*lines, "}\n"])
 
 
-def _statement(network: BayesianNetwork, i: int, written: Sequence[Written]) -> str:
-    """Return one variable's probability statement."""
-    name = written[i].name
-    table = network.tables[i]
-    family = [written[j] for j in network.parents[i]]
-    if not family:
+def _statement(
+    variable: Written, parents: Sequence[Written], table: NDArray[np.float64]
+) -> str:
+    """Return the probability statement of a variable."""
+    name = variable.name
+    if not parents:
         return f"probability ( {name} ) {{\n  table {_numbers(table)};\n}}\n"
-    given = ", ".join(own.name for own in family)
+    given = ", ".join(parent.name for parent in parents)
+    lines = [f"probability ( {name} | {given} ) {{"]
     # The first parent counts fastest, as in the bnlearn repository: not all go by the states.
-    rows = "".join(
-        f"  ({', '.join(own.states[s] for own, s in zip(family, where[::-1], strict=True))}) "
-        f"{_numbers(table[where[::-1]])};\n"
-        for where in np.ndindex(table.shape[-2::-1])
-    )
-    return f"probability ( {name} | {given} ) {{\n{rows}}}\n"
+    for reversed_row in np.ndindex(table.shape[-2::-1]):
+        row = reversed_row[::-1]
+        pairs = zip(parents, row, strict=True)
+        states = ", ".join(parent.states[state] for parent, state in pairs)
+        lines.append(f"  ({states}) {_numbers(table[row])};")
+    return "\n".join([*lines, "}\n"])
 
 
 def _numbers(row: NDArray[np.float64]) -> str:

@@ -39,14 +39,7 @@ _GRAMMAR = Grammar("{}()=;", comment="%")
 
 
 def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
-    """Read a network.
-
-    Parameters
-    ----------
-    path
-        The file.
-    normalise
-        Divide each row of probabilities by its sum.
+    """Read a network, as :func:`exactlearn.read_network` does.
 
     Raises
     ------
@@ -59,14 +52,14 @@ def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
     tokens = Tokens(read_text(path), path, _GRAMMAR)
     declared = Declarations(path, normalise=normalise)
     while word := tokens.next.lower():
+        fault = tokens.fault_at(tokens.at)
         tokens.at += 1
-        fault = tokens.fault_at(tokens.at - 1)
         if word == "net":
             _attributes(tokens)
         elif word == "node":
             name = tokens.take_name("a name")
             attributes = _attributes(tokens)
-            states = attributes.get("states", [])
+            states = attributes.get("states")
             if not states:
                 raise fault(
                     f"expected the states of node {name!r}, found none: add them between its "
@@ -99,23 +92,25 @@ def write_net(network: BayesianNetwork, path: Path) -> None:
         When the file cannot be written.
     """
     lines = ["net", "{", "}"]
-    written = _WORDS.of(network)
-    for own in written:
-        states = " ".join(f'"{state}"' for state in own.states)
-        properties = (f'  {key} = "{value}";' for key, value in own.properties.items())
+    variables = _WORDS.of(network)
+    for variable in variables:
+        states = " ".join(f'"{state}"' for state in variable.states)
+        lines += [f"node {variable.name}", "{", f"  states = ( {states} );"]
+        for key, value in variable.properties.items():
+            lines.append(f'  {key} = "{value}";')
+        lines.append("}")
+    for variable, parents, table in zip(
+        variables, network.parents, network.tables, strict=True
+    ):
+        family = [variable.name]
+        if parents:
+            family += ["|", *(variables[parent].name for parent in parents)]
         lines += [
-            f"node {own.name}",
+            f"potential ( {' '.join(family)} )",
             "{",
-            f"  states = ( {states} );",
-            *properties,
+            f"  data = {_bracketed(table)};",
             "}",
         ]
-    for own, parents, table in zip(
-        written, network.parents, network.tables, strict=True
-    ):
-        given = "".join(f" {written[parent].name}" for parent in parents)
-        lines.append(f"potential ( {own.name}{' |' if given else ''}{given} )")
-        lines += ["{", f"  data = {_bracketed(table)};", "}"]
     atomic_write(path, "\n".join(lines) + "\n")
 
 

@@ -28,6 +28,7 @@ import re
 import string
 from array import array
 from collections import defaultdict
+from collections.abc import Sequence
 from io import BytesIO
 from itertools import pairwise
 from math import isfinite, nan
@@ -93,11 +94,12 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     >>> el.read_scores("cancer.jkl") == problem
     True
     """
+    file = Path(path)
     expected = (
         f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow)"
     )
-    with expecting(Path(path), SCORES, FORMATS):
-        return format_of(Path(path), FORMATS, expected).read(Path(path))
+    with expecting(file, SCORES, FORMATS):
+        return format_of(file, FORMATS, expected).read(file)
 
 
 @checked_arguments()
@@ -126,10 +128,11 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     >>> problem = el.candidate_parent_sets(table, "bic", max_parents=1)
     >>> el.write_scores(problem, "cancer.scores")
     """
-    if suffix_of(Path(path)) in PROGRAMS:
-        _write_program(problem, Path(path))
+    file = Path(path)
+    if suffix_of(file) in PROGRAMS:
+        _write_program(problem, file)
     else:
-        writer_of(Path(path), FORMATS, "a file of local scores")(problem, Path(path))
+        writer_of(file, FORMATS, "a file of local scores")(problem, file)
 
 
 def is_score_file(path: Path) -> bool:
@@ -151,27 +154,26 @@ def _write_program(problem: Problem, path: Path) -> None:
     n = problem.n_variables
     model = Model("parent_sets")
     positions = [model.addVar(f"p{v}", lb=0, ub=n - 1) for v in range(n)]
-    chosen = []
     with_arc = defaultdict(list)
-    for v, stretch in enumerate(pairwise(problem.first.tolist())):
-        for c in range(*stretch):
-            parents = problem.parent_set(c)
-            name = "_".join(map(str, (v, *parents)))
-            chosen.append(
-                model.addVar(f"x{name}", vtype="B", obj=float(problem.scores[c]))
-            )
+    for child, candidates in enumerate(pairwise(problem.first.tolist())):
+        selections = []
+        for candidate in range(*candidates):
+            parents = problem.parent_set(candidate)
+            name = "_".join(map(str, (child, *parents)))
+            score = float(problem.scores[candidate])
+            selection = model.addVar(f"x{name}", vtype="B", obj=score)
+            selections.append(selection)
             for parent in parents:
-                with_arc[parent, v].append(chosen[-1])
-        model.addCons(quicksum(chosen[slice(*stretch)]) == 1)
-    for (parent, child), candidates in with_arc.items():
-        model.addCons(
-            positions[parent] - positions[child] + n * quicksum(candidates) <= n - 1
-        )
+                with_arc[parent, child].append(selection)
+        model.addCons(quicksum(selections) == 1)
+    for (parent, child), selections in with_arc.items():
+        order = positions[parent] - positions[child]
+        model.addCons(order + n * quicksum(selections) <= n - 1)
     model.setMaximize()
     with TemporaryDirectory(dir=temporary_folder()) as folder:
-        written = Path(folder) / f"program{suffix_of(path)}"
-        model.writeProblem(str(written), verbose=False)
-        atomic_write(path, written.read_bytes())
+        program = Path(folder) / f"program{suffix_of(path)}"
+        model.writeProblem(str(program), verbose=False)
+        atomic_write(path, program.read_bytes())
 
 
 def read_jkl(path: Path) -> Problem:
@@ -203,22 +205,19 @@ def format_jkl(problem: Problem) -> str:
         raise OptionError(
             "a score file cannot hold a variable without a name; give it one"
         )
-    plain = all(map(_is_plain, kept.names))
-    names = kept.names if plain else [quote(name, safe=_KEPT) for name in kept.names]
-    parents = [names[p] for p in kept.members.tolist()]
+    names: Sequence[str] = kept.names
+    lines = [str(kept.n_variables)]
+    if not all(map(_is_plain, names)):
+        names = [quote(name, safe=_KEPT) for name in names]
+        lines.insert(0, ENCODED.decode())
+    parents = [names[parent] for parent in kept.members.tolist()]
+    scores = kept.scores.tolist()
     ends = kept.member_first.tolist()
-    candidates = [
-        " ".join([repr(score), str(end - start), *parents[start:end]])
-        for score, start, end in zip(
-            kept.scores.tolist(), ends[:-1], ends[1:], strict=True
-        )
-    ]
-    lines = (
-        [str(kept.n_variables)] if plain else [ENCODED.decode(), str(kept.n_variables)]
-    )
-    first = kept.first.tolist()
-    for name, start, end in zip(names, first[:-1], first[1:], strict=True):
-        lines += [f"{name} {end - start}", *candidates[start:end]]
+    for name, (first, last) in zip(names, pairwise(kept.first.tolist()), strict=True):
+        lines.append(f"{name} {last - first}")
+        for candidate in range(first, last):
+            family = parents[ends[candidate] : ends[candidate + 1]]
+            lines.append(" ".join([repr(scores[candidate]), str(len(family)), *family]))
     return "\n".join(lines) + "\n"
 
 
@@ -229,91 +228,104 @@ def _is_plain(name: str) -> bool:
 
 
 class _Reader:
-    """Reads a text line by line; names have codes in the order in which they are seen first."""
+    """Reads a text line by line.
+
+    Attributes
+    ----------
+    number, line
+        The line that was read last, which is empty at the end.
+    codes
+        Numbers of the names, in the order in which they are seen first.
+    scores, sizes, members
+        The scores of all candidates, the numbers of their parents, and the codes of these.
+    """
 
     def __init__(self, source: str, data: bytes) -> None:
         self.source = source
-        self.is_encoded = data.split(b"\n", 1)[0] == ENCODED
+        self.data = data
         self.lines = enumerate(BytesIO(data), 1)
         self.number = 0
         self.line = b""
         self.codes: defaultdict[bytes, int] = defaultdict()
         self.codes.default_factory = self.codes.__len__
-        self.seen_at: list[tuple[int, bytes]] = []
-        self.scores, self.sizes, self.members = array("d"), array("q"), array("q")
+        self.scores = array("d")
+        self.sizes = array("q")
+        self.members = array("q")
 
     def problem(self) -> Problem:
         """Return the problem that the text describes."""
-        n = self._count("the number of variables alone on a line", 0, self._next())
+        n = self._count("the number of variables alone on a line", 0)
         if n == 0:
             raise self._fault("expected at least one variable")
-        variables: dict[int, int] = {}
-        counts = []
-        for variable in range(n):
-            fields = self._next()
-            which = f"the header 'name count' of variable {variable + 1} of {n}"
-            count = self._count(which, 1, fields)
-            name, (child,) = fields[0].decode(), self._codes(fields[:1])
-            if child in variables:
+        counts: dict[int, int] = {}  # of candidates, by the codes of the variables
+        for variable in range(1, n + 1):
+            header = f"the header 'name count' of variable {variable} of {n}"
+            count = self._count(header, 1)
+            label = self.line.split()[0]
+            name = label.decode()
+            child = self.codes[label]
+            if child in counts:
                 raise self._fault(f"variable {name!r} stands here twice; rename one")
             if count == 0:
-                message = f"variable {name!r} has no candidates; expected at least one, such as the"
                 raise self._fault(
-                    f"{message} empty parent set (or the count above is too small)", 1
+                    f"variable {name!r} has no candidates; expected at least one, such as the "
+                    "empty parent set (or the count above is too small)",
+                    1,
                 )
-            variables[child] = variable
-            counts.append(count)
+            counts[child] = count
             self._read_candidates(name, child, count)
         if self._next():
             raise self._fault(f"expected the end after {n} variables; check the counts")
-        return self._assembled(variables, counts)
+        return self._assembled(counts)
 
-    def _assembled(self, variables: dict[int, int], counts: list[int]) -> Problem:
-        index = np.array([variables.get(code, -1) for code in range(len(self.codes))])
-        names = list(self.codes)
+    def _assembled(self, counts: dict[int, int]) -> Problem:
+        """Return the problem of the candidates that were read, their parents in order."""
+        labels = [*self.codes]
+        index = np.full(len(labels), -1)
+        index[[*counts]] = np.arange(len(counts))
         for code in np.flatnonzero(index < 0)[:1].tolist():
-            self.number, self.line = self.seen_at[code]
-            raise self._fault(
-                f"parent {names[code].decode()!r} is not a variable here; expected a name of a "
-                "header",
-                self.line.split()[2:].index(names[code]) + 2,
-            )
-        own = [names[code].decode() for code in variables]
-        row = np.repeat(np.arange(len(self.sizes)), self.sizes) * len(own)
+            self._refuse_parent(labels[code])
+        names = [labels[code].decode() for code in counts]
+        if self.data.split(b"\n", 1)[0] == ENCODED:
+            names = [*map(unquote, names)]
+        # Behind multiples of n, the parents of all candidates are sorted at once.
+        offset = np.repeat(np.arange(len(self.sizes)), self.sizes) * len(names)
+        members = np.sort(offset + index[np.array(self.members)]) - offset
         try:
             return Problem(
-                names=tuple(map(unquote, own) if self.is_encoded else own),
-                first=offsets(np.array(counts)),
+                names=tuple(names),
+                first=offsets(np.array([*counts.values()])),
                 scores=np.array(self.scores),
                 member_first=offsets(np.array(self.sizes)),
-                # Each candidate's parents in increasing order.
-                members=(np.sort(row + index[np.array(self.members)]) - row).astype(
-                    np.int32
-                ),
+                members=members.astype(np.int32),
             )
         except OptionError as error:  # scores whose totals may overflow
             raise FormatError(f"{self.source}: {error}") from error
 
+    def _refuse_parent(self, label: bytes) -> None:
+        """Raise the error for a parent that is no variable, where it stands first."""
+        self.lines = enumerate(BytesIO(self.data), 1)
+        fields = self._next()
+        while label not in fields[2:]:
+            fields = self._next()
+        raise self._fault(
+            f"parent {label.decode()!r} is not a variable here; expected a name of a header",
+            fields.index(label, 2),
+        )
+
     def _next(self) -> list[bytes]:
         """Go to the next line that holds anything; return its fields, none at the end."""
-        for number, line in self.lines:
-            if line.lstrip(b" \t")[:1] != b"#" and (fields := line.split()):
-                self.number = number
-                self.line = line
+        for self.number, self.line in self.lines:  # noqa: B020
+            fields = self.line.split()
+            if fields and not fields[0].startswith(b"#"):
                 return fields
-            self.number = number
-        self.number = self.number + 1
+        self.number += 1
         self.line = b""
         return []
 
-    def _codes(self, names: list[bytes]) -> list[int]:
-        found = [self.codes[name] for name in names]
-        while len(self.seen_at) < len(self.codes):
-            self.seen_at.append((self.number, self.line))
-        return found
-
-    def _count(self, what: str, at: int, fields: list[bytes]) -> int:
-        """Return the last of the fields of a line, which must be a whole number."""
+    def _count(self, what: str, at: int) -> int:
+        """Go to the next line and return its last field, which must be a whole number."""
+        fields = self._next()
         if len(fields) != at + 1:
             raise self._fault(f"expected {what}", min(at, max(0, len(fields) - 1)))
         if not _is_count(fields[at]):
@@ -322,38 +334,38 @@ class _Reader:
 
     def _read_candidates(self, name: str, child: int, count: int) -> None:
         """Read the candidates of a variable."""
-        seen: set[frozenset[int]] = set()
-        for k in range(count):
+        families: set[frozenset[int]] = set()
+        for candidate in range(1, count + 1):
             fields = self._next()
             if not fields:
                 raise self._fault(
-                    f"expected candidate {k + 1} of {count} of variable {name!r}"
+                    f"expected candidate {candidate} of {count} of variable {name!r}"
                 )
             score = _number(fields[0])
             if not isfinite(score):
                 raise self._fault(
                     "expected a finite score (or a count above is too large)"
                 )
-            found = len(fields) - 2
-            if found < 0 or not _is_count(fields[1]):
-                raise self._fault("expected the number of parents", min(1, found + 1))
-            if int(fields[1]) != found:
+            size = len(fields) - 2
+            if size < 0 or not _is_count(fields[1]):
+                raise self._fault("expected the number of parents", min(1, size + 1))
+            if int(fields[1]) != size:
                 raise self._fault(
-                    f"expected {int(fields[1])} parents on this line, found {found}", 1
+                    f"expected {int(fields[1])} parents on this line, found {size}", 1
                 )
-            parents = self._codes(fields[2:])
+            parents = [self.codes[label] for label in fields[2:]]
             family = frozenset(parents)
             if child in family:
                 message = f"variable {name!r} is its own parent; drop this candidate"
                 raise self._fault(message, 2 + parents.index(child))
-            if len(family) < found:
+            if len(family) < size:
                 raise self._fault("a parent stands here twice; name it once", 2)
-            if family in seen:
+            if family in families:
                 message = "this parent set stood before for this variable; keep one of the two"
                 raise self._fault(message, 2)
-            seen.add(family)
+            families.add(family)
             self.scores.append(score)
-            self.sizes.append(found)
+            self.sizes.append(size)
             self.members.extend(parents)
 
     def _fault(self, message: str, field: int = 0) -> FormatError:
@@ -363,7 +375,7 @@ class _Reader:
                 f"{self.source}, line {self.number}, column 1: {message}, found the end of the "
                 "file; is it cut off, or a count too large?"
             )
-        starts = [found.start() for found in re.finditer(rb"\S+", self.line)]
+        starts = [match.start() for match in re.finditer(rb"\S+", self.line)]
         column = len(self.line[: starts[min(field, len(starts) - 1)]].decode()) + 1
         text = self.line.decode().strip()
         return FormatError(
@@ -374,8 +386,8 @@ class _Reader:
 
 def _number(text: bytes) -> float:
     """Return the number that a text writes as the checker of certificates reads it, else NaN."""
-    is_one = len(text) <= LONGEST and NUMBER.fullmatch(text.decode())
-    return float(text) if is_one else nan
+    is_number = len(text) <= LONGEST and NUMBER.fullmatch(text.decode())
+    return float(text) if is_number else nan
 
 
 def _is_count(text: bytes) -> bool:
@@ -421,28 +433,16 @@ def read_certificate(path: str | os.PathLike[str]) -> Certificate:
         When it is no JSON object with a certificate's keys.
     """
     with expecting(Path(path), CERTIFICATE):
-        return _read_certificate(Path(path))
+        content = read_json(Path(path))
+        is_object = isinstance(content, dict) and sorted(content) == KEYS.split()
+        if is_object and content["format"] == FORMAT:
+            return Certificate(**content)
+        raise FormatError(
+            f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
+        )
 
 
-def _read_certificate(path: Path) -> Certificate:
-    content = read_json(path)
-    if (
-        isinstance(content, dict)
-        and sorted(content) == KEYS.split()
-        and content["format"] == FORMAT
-    ):
-        return Certificate(**content)
-    raise FormatError(
-        f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
-    )
-
-
-_TEXT = Format(read_jkl, write_jkl)
-
-FORMATS: dict[str, Format[Problem]] = {
-    ".jkl": _TEXT,
-    ".scores": _TEXT,
-}
+FORMATS = dict.fromkeys((".jkl", ".scores"), Format(read_jkl, write_jkl))
 """Formats by the suffix of the file."""
 
 PROGRAMS = (".lp", ".mps", ".cip")

@@ -17,9 +17,8 @@ between words, or signs that XML has not.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 from xml.etree import ElementTree as Xml
 from xml.parsers import expat
 
@@ -35,62 +34,36 @@ _WORDS = Words(_NAME, _NAME)
 _DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?(\s*)(<\?xml\b[^>]*\?>)", re.IGNORECASE)
 
 
-@dataclass
-class _Element:
-    """An element of a file: its tag in capitals, and where it begins.
+class _Element(Xml.Element):
+    """An element of a file, with its tag and the names of its attributes in capitals.
 
     Attributes
     ----------
-    path, line
+    place
         The file and the line of the start tag.
-    children
-        The elements within it.
-    pieces
-        The text in it, that of its children left out.
     """
 
-    tag: str
-    attributes: dict[str, str]
-    path: Path
-    line: int
-    children: "list[_Element]" = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
+    place: str
 
     def fault(self, message: str) -> FormatError:
         """Return an error at this element."""
-        return FormatError(f"{self.path}, line {self.line}: {message}")
-
-    def all(self, *tags: str) -> "Iterator[_Element]":
-        """Yield the elements below this one with any of these tags, in the order of the file."""
-        unvisited = [self]
-        while unvisited:
-            element = unvisited.pop()
-            if element.tag in tags:
-                yield element
-            unvisited += element.children[::-1]
+        return FormatError(f"{self.place}: {message}")
 
     def texts(self, *tags: str) -> list[str]:
         """Return the texts of the children with any of these tags."""
-        children = (child for child in self.children if child.tag in tags)
-        return ["".join(child.pieces).strip() for child in children]
+        children = (child for child in self if child.tag in tags)
+        return ["".join(child.itertext()).strip() for child in children]
 
     def required_text(self, tag: str) -> str:
         """Return the text of the first child with a tag, which must have one."""
-        text = next(iter(self.texts(tag)), "")
-        if not text:
+        texts = self.texts(tag)
+        if not texts or not texts[0]:
             raise self.fault(f"expected <{tag}> with text in each <{self.tag}>; add it")
-        return text
+        return texts[0]
 
 
 def read_xmlbif(path: Path, *, normalise: bool = False) -> BayesianNetwork:
-    """Read a network.
-
-    Parameters
-    ----------
-    path
-        The file.
-    normalise
-        Divide each row of probabilities by its sum.
+    """Read a network, as :func:`exactlearn.read_network` does.
 
     Raises
     ------
@@ -102,15 +75,16 @@ def read_xmlbif(path: Path, *, normalise: bool = False) -> BayesianNetwork:
     root = _root(path, read_bytes(path))
     if root.tag != "BIF":
         raise root.fault(f"expected <BIF>, the root of XMLBIF, found <{root.tag}>")
+    elements: list[Any] = [*root.iter()]
+    is_early = any(element.tag == "PROBABILITY" for element in elements)
     declared = Declarations(path, normalise=normalise)
-    definitions = [*root.all("DEFINITION", "PROBABILITY")]
-    is_early = any(definition.tag == "PROBABILITY" for definition in definitions)
-    for variable in root.all("VARIABLE"):
-        _add_variable(variable, declared, is_early=is_early)
-    for definition in definitions:
-        name = definition.required_text("FOR")
-        numbers = definition.required_text("TABLE").split()
-        declared.add_table(name, definition.texts("GIVEN"), numbers, definition.fault)
+    for element in elements:
+        if element.tag == "VARIABLE":
+            _add_variable(element, declared, is_early=is_early)
+        elif element.tag in ("DEFINITION", "PROBABILITY"):
+            name = element.required_text("FOR")
+            numbers = element.required_text("TABLE").split()
+            declared.add_table(name, element.texts("GIVEN"), numbers, element.fault)
     return declared.network()
 
 
@@ -119,15 +93,17 @@ def _add_variable(
 ) -> None:
     """Declare a variable, in the tags of version 0.3 or of those before."""
     name = variable.required_text("NAME")
-    kind = variable.attributes.get("TYPE", "nature")
+    kind = variable.get("TYPE", "nature")
     if kind.lower() not in ("nature", "discrete"):
         raise variable.fault(
             f'expected variables TYPE="nature", found {kind!r} of {name!r}: only networks of such '
             "variables are read; remove it, or give it states and probabilities"
         )
-    states = variable.texts("OUTCOME") or (variable.texts("VALUE") if is_early else [])
+    states = variable.texts("OUTCOME")
+    if is_early and not states:
+        states = variable.texts("VALUE")
     if not states:
-        children = ", ".join(f"<{child.tag}>" for child in variable.children)
+        children = ", ".join(f"<{child.tag}>" for child in variable)
         raise variable.fault(
             f"expected the states of {name!r}, each in an <OUTCOME>, found only {children}: write "
             "its states so (<VALUE> is only of the formats with <PROBABILITY>)"
@@ -146,39 +122,39 @@ def _root(path: Path, content: bytes) -> _Element:
         content = declaration[2].lower() + content[declaration.end() :]
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
-    document = _Element("", {}, path, 1)
-    unclosed = [document]
+    builder = Xml.TreeBuilder(_Element)
+
+    def place() -> str:
+        return f"{path}, line {skipped + parser.CurrentLineNumber}"
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        line = skipped + parser.CurrentLineNumber
         capitals = {key.upper(): value for key, value in attributes.items()}
-        element = _Element(tag.rpartition(" ")[2].upper(), capitals, path, line)
-        unclosed[-1].children.append(element)
-        unclosed.append(element)
+        element: Any = builder.start(tag.rpartition(" ")[2].upper(), capitals)
+        element.place = place()
 
     def refuse_entity(name: str, is_parameter: bool) -> None:
         if not is_parameter:
-            raise unclosed[-1].fault(
-                f"expected XML, found the undefined entity &{name};: write it"
+            raise FormatError(
+                f"{place()}: expected XML, found the undefined entity &{name};: write it"
             )
 
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: unclosed.pop()
-    parser.CharacterDataHandler = lambda text: unclosed[-1].pieces.append(text)
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
     parser.SkippedEntityHandler = refuse_entity
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        where = f"line {skipped + error.lineno}, column {error.offset + 1}"
         message = expat.errors.messages[error.code]
         raise FormatError(
-            f"{path}, {where}: expected XML ({message}): correct it"
+            f"{path}, line {skipped + error.lineno}, column {error.offset + 1}: expected XML "
+            f"({message}): correct it"
         ) from error
     except (ValueError, LookupError) as error:
         raise FormatError(
             f"{path}: expected XML ({error}): save it in UTF-8"
         ) from error
-    return document.children[0]
+    return cast(_Element, builder.close())
 
 
 def write_xmlbif(network: BayesianNetwork, path: Path) -> None:
@@ -192,23 +168,22 @@ def write_xmlbif(network: BayesianNetwork, path: Path) -> None:
     root = Xml.Element("BIF", VERSION="0.3")
     content = Xml.SubElement(root, "NETWORK")
     Xml.SubElement(content, "NAME").text = "unknown"
-    written = _WORDS.of(network)
-    for own in written:
-        variable = Xml.SubElement(content, "VARIABLE", TYPE="nature")
-        Xml.SubElement(variable, "NAME").text = own.name
-        for state in own.states:
-            Xml.SubElement(variable, "OUTCOME").text = state
-        for key, value in own.properties.items():
-            Xml.SubElement(variable, "PROPERTY").text = f"{key} = {value}"
-    for own, parents, table in zip(
-        written, network.parents, network.tables, strict=True
+    variables = _WORDS.of(network)
+    for variable in variables:
+        element = Xml.SubElement(content, "VARIABLE", TYPE="nature")
+        Xml.SubElement(element, "NAME").text = variable.name
+        for state in variable.states:
+            Xml.SubElement(element, "OUTCOME").text = state
+        for key, value in variable.properties.items():
+            Xml.SubElement(element, "PROPERTY").text = f"{key} = {value}"
+    for variable, parents, table in zip(
+        variables, network.parents, network.tables, strict=True
     ):
-        definition = Xml.SubElement(content, "DEFINITION")
-        Xml.SubElement(definition, "FOR").text = own.name
+        element = Xml.SubElement(content, "DEFINITION")
+        Xml.SubElement(element, "FOR").text = variable.name
         for parent in parents:
-            Xml.SubElement(definition, "GIVEN").text = written[parent].name
-        Xml.SubElement(definition, "TABLE").text = " ".join(
-            map(repr, table.ravel().tolist())
-        )
+            Xml.SubElement(element, "GIVEN").text = variables[parent].name
+        numbers = map(repr, table.ravel().tolist())
+        Xml.SubElement(element, "TABLE").text = " ".join(numbers)
     Xml.indent(root)
     atomic_write(path, Xml.tostring(root, "UTF-8", xml_declaration=True) + b"\n")
