@@ -18,6 +18,7 @@ from exactlearn._runtime.kernel import in_place_kernel, overwrite
 from exactlearn.bayesnet.buckets import PRUNED, Buckets, Space, space_for
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 Codes = NDArray[np.int16]
 
 NO_COUNTS = np.empty(0)
@@ -87,17 +88,53 @@ def expect_families(
             v = space.missing[b]
             start = space.cell_first[b]
             stop = space.cell_first[b + 1]
-            first = layout.state_first[v]
-            r = layout.cardinality[v]
-            for c in range(start, stop if posterior.size > 0 else start, r):
-                for h in range(r):
-                    posterior[i, first + h] += space.cells[c + h]
+            if posterior.size > 0:
+                r = layout.cardinality[v]
+                first = layout.state_first[v]
+                add_marginal(space.cells, start, stop, r, 1.0, posterior[i], first)
             for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
                 family = layout.holder[t]
                 if counts.size > 0 and is_assigned(layout, row, family, v):
                     find_family(layout, row, family, b, space)
                     for c in range(stop - start):
                         counts[space.places[c]] += weights[i] * space.cells[start + c]
+
+
+@in_place_kernel
+def add_marginal(
+    cells: Floats,
+    start: int,
+    stop: int,
+    r: int,
+    weight: float,
+    sums: Floats,
+    first: int,
+) -> None:
+    """Add the weighted marginal of a bucket's variable to sums.
+
+    Parameters
+    ----------
+    cells, start, stop
+        The bucket's posterior, and the part of the cells that it takes.
+    r
+        Number of states of the variable.
+    weight
+        The factor.
+    sums, first
+        Where they are added, and the place of the first state there.
+    """
+    for c in range(start, stop, r):
+        for h in range(r):
+            sums[first + h] += weight * cells[c + h]
+
+
+@in_place_kernel
+def _multiply_cells(
+    cells: Floats, start: int, stop: int, table: Floats, places: Numbers
+) -> None:
+    """Multiply cells by those at the places of a table."""
+    for c in range(stop - start):
+        cells[start + c] *= table[places[c]]
 
 
 @in_place_kernel
@@ -131,7 +168,6 @@ def fill_cells(
     maximise = uniform.size == 0
     last = -1
     m = 0
-    log = 0.0
     for i in range(len(source)):
         row = codes[source[i]]
         if source[i] != last:
@@ -140,33 +176,50 @@ def fill_cells(
             if log == -np.inf:
                 return last
         overwrite(filled[i], row)
+        # Last eliminated first: its bucket's other members have their states by then.
         for b in range(m - 1, -1, -1):
             v = space.missing[b]
-            # Where the states of the variable begin, given those of the others in its bucket.
             place = 0
             r = layout.cardinality[v]
             for t in range(space.member_first[b], space.member_first[b + 1] - 1):
                 u = space.members[t]
                 place = place * layout.cardinality[u] + filled[i, u]
             start = space.cell_first[b] + place * r
-            level = 0.0
-            passed = 0.0
-            best = -1
-            if not maximise:
-                for h in range(r):
-                    level += space.cells[start + h]
-                level *= uniform[i, v]
-            for h in range(r):
-                cell = space.cells[start + h]
-                if maximise:
-                    if best < 0 or cell > space.cells[start + best]:
-                        best = h
-                # States of probability zero are never drawn, not even by rounding.
-                elif cell > 0.0 and (best < 0 or passed <= level):
-                    best = h
-                passed += cell
-            filled[i, v] = best
+            if maximise:
+                filled[i, v] = _most_probable(space.cells, start, r)
+            else:
+                filled[i, v] = _drawn(space.cells, start, r, uniform[i, v])
     return -1
+
+
+@in_place_kernel
+def _most_probable(cells: Floats, start: int, r: int) -> int:
+    """Return the first of the most probable states."""
+    best = 0
+    for h in range(1, r):
+        if cells[start + h] > cells[start + best]:
+            best = h
+    return best
+
+
+@in_place_kernel
+def _drawn(cells: Floats, start: int, r: int, uniform: float) -> int:
+    """Return a state drawn in proportion to its cell, by a number in [0, 1).
+
+    States of probability zero are never drawn, not even by rounding.
+    """
+    level = 0.0
+    for h in range(r):
+        level += cells[start + h]
+    level *= uniform
+    passed = 0.0
+    state = -1
+    for h in range(r):
+        cell = cells[start + h]
+        if cell > 0.0 and (state < 0 or passed <= level):
+            state = h
+        passed += cell
+    return state
 
 
 @in_place_kernel
@@ -219,45 +272,76 @@ def collect(
         space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
     for c in range(space.cell_first[m]):
         space.cells[c] = 1.0
-    # First eliminated first: the families of each bucket, then its message, scaled to a largest
-    # entry of one, as long products would underflow.
+    # First eliminated first: the families of each bucket, then its message.
     total = 0.0
+    cells = space.cells
     for i in range(m):
         v = space.missing[i]
         start = space.cell_first[i]
-        parent = space.parent[i]
+        stop = space.cell_first[i + 1]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_assigned(layout, row, layout.holder[t], v):
                 find_family(layout, row, layout.holder[t], i, space)
-                for c in range(space.cell_first[i + 1] - start):
-                    space.cells[start + c] *= tables[space.places[c]]
+                _multiply_cells(cells, start, stop, tables, space.places)
         r = layout.cardinality[v]
-        largest = 0.0
-        for t in range(space.message_first[i], space.message_first[i + 1]):
-            sent = 0.0
-            for c in range(start, start + r):
-                cell = space.cells[c]
-                sent = max(sent, cell) if maximise else sent + cell
-            start += r
-            space.messages[t] = sent
-            largest = max(largest, sent)
+        first = space.message_first[i]
+        largest = _send(cells, start, stop, r, maximise, space.messages, first)
         if largest <= 0.0:
             return m, -np.inf
-        for t in range(space.message_first[i], space.message_first[i + 1]):
-            space.messages[t] /= largest
         space.scale[i] = largest
         total += log(largest)
+        parent = space.parent[i]
         if parent >= 0:
-            above = space.cell_first[parent]
             find_message(layout, row, i, space)
-            for c in range(space.cell_first[parent + 1] - above):
-                space.cells[above + c] *= space.messages[space.places[c]]
+            start = space.cell_first[parent]
+            stop = space.cell_first[parent + 1]
+            _multiply_cells(cells, start, stop, space.messages, space.places)
     return m, total
+
+
+@in_place_kernel
+def _send(
+    cells: Floats,
+    start: int,
+    stop: int,
+    r: int,
+    maximise: bool,
+    messages: Floats,
+    first: int,
+) -> float:
+    """Write the message of a bucket, and return its largest entry.
+
+    Entries are divided by it, as long products would underflow, unless it is zero.
+
+    Parameters
+    ----------
+    cells, start, stop, r
+        As for :func:`add_marginal`.
+    maximise
+        Whether an entry is a maximum instead of a sum.
+    messages, first
+        Where the message is written, and the place of its first entry.
+    """
+    largest = 0.0
+    last = first
+    for c in range(start, stop, r):
+        entry = 0.0
+        for h in range(r):
+            cell = cells[c + h]
+            entry = max(entry, cell) if maximise else entry + cell
+        messages[last] = entry
+        last += 1
+        largest = max(largest, entry)
+    if largest > 0.0:
+        for t in range(first, last):
+            messages[t] /= largest
+    return largest
 
 
 @in_place_kernel
 def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
+    # Last eliminated first: what a bucket gets back over what it sent (division of Hugin).
     for i in range(m - 1, -1, -1):
         start = space.cell_first[i]
         parent = space.parent[i]
@@ -267,8 +351,8 @@ def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
         for t in range(first, last):
             space.passed[t] = 1.0 if parent < 0 else 0.0
         if parent >= 0:
-            above = space.cell_first[parent]
             find_message(layout, row, i, space)
+            above = space.cell_first[parent]
             for c in range(space.cell_first[parent + 1] - above):
                 space.passed[space.places[c]] += space.cells[above + c]
         for t in range(last - first):
@@ -325,6 +409,7 @@ def find_places(
     space: Space,
 ) -> None:
     """Write the places of a bucket's cells in a table of some variables that begins somewhere."""
+    # The place for the observed states, and the strides of missing variables.
     stride = 1
     for t in range(len(variables) - 1, -1, -1):
         u = variables[t]
@@ -333,15 +418,16 @@ def find_places(
         else:
             first += row[u] * stride
         stride *= layout.cardinality[u]
+    # The places for the first states of all members but the last ones, then for all states.
     space.places[0] = first
     size = 1
     for t in range(
         space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1
     ):
         u = space.members[t]
-        more = size * layout.cardinality[u]
-        for c in range(size, more):
+        next_size = size * layout.cardinality[u]
+        for c in range(size, next_size):
             space.places[c] = space.places[c - size] + space.stride[u]
-        size = more
+        size = next_size
     for u in variables:
         space.stride[u] = 0

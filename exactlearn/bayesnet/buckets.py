@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.offsets import offsets
+from exactlearn.bayesnet.triangulation import elimination_clusters, elimination_order
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import children, moral_graph
-from exactlearn.graphs.triangulation import elimination_clusters, elimination_order
 
 Floats = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.triangulation import best_elimination_order, maximal_cliques
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import children, moral_graph
-from exactlearn.graphs.triangulation import best_elimination_order, maximal_cliques
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def clique_tree(
         Any network; its disconnected parts give one tree each.
     order
         Order of elimination; the best of many heuristics when left out
-        (:func:`~exactlearn.graphs.triangulation.best_elimination_order`).
+        (:func:`~exactlearn.bayesnet.triangulation.best_elimination_order`).
     control
         Once it is over no further heuristic is tried.
 

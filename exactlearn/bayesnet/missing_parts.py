@@ -24,9 +24,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import WeightedRows
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn._runtime.offsets import offsets
-from exactlearn.bayesnet.bucket_elimination import collect, distribute, marginals
+from exactlearn.bayesnet.bucket_elimination import (
+    add_marginal,
+    collect,
+    distribute,
+    marginals,
+)
 from exactlearn.bayesnet.buckets import (
     PRUNED,
     Buckets,
@@ -40,7 +45,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Codes = NDArray[np.int16]
 
-MOST_CODES = 2.0**22
+MAX_CODES = 2.0**22
 """Codes of parts that are looked up together."""
 
 
@@ -89,11 +94,11 @@ def missing_parts(
     last = np.array(parents_last, np.int64)
     n_cells = (codes < 0).sum(axis=1)
     of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
-    for some in blocks(n_cells * float(codes.shape[1]), MOST_CODES):
-        part, cells, row = _split(layout, codes[some], last, int(n_cells[some].sum()))
-        labels = parts.add(part, weights[some][row]).astype(np.int64)
+    for block in blocks(n_cells * float(codes.shape[1]), MAX_CODES):
+        part, cells, row = _split(layout, codes[block], last, int(n_cells[block].sum()))
+        labels = parts.add(part, weights[block][row]).astype(np.int64)
         of_cell.append(np.append(labels, -1)[cells])
-        rows.append(row + some.start)
+        rows.append(row + block.start)
         of_row.append(labels)
     return MissingParts(
         parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row))
@@ -125,42 +130,63 @@ def _split(
     barren = np.zeros(width, np.bool_)
     for i in range(n_rows):
         label[:] = -1
-        for v in parents_last:
-            barren[v] = codes[i, v] < 0
-            for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
-                barren[v] &= layout.holder[t] == v or barren[layout.holder[t]]
+        _mark_barren(layout, codes[i], parents_last, barren)
         for v in range(width):
             if codes[i, v] >= 0:
                 continue
             if label[v] < 0 and not barren[v]:
-                # The missing variables connected with this one, and what their families hold.
-                label[v] = n
-                stack[0] = v
-                height = 1
-                while height > 0:
-                    height -= 1
-                    connected = stack[height]
-                    first = layout.holder_first[connected]
-                    last = layout.holder_first[connected + 1]
-                    for t in range(first, last):
-                        family = layout.holder[t]
-                        if barren[family]:
-                            parts[n, family] = PRUNED
-                            continue
-                        for k in range(
-                            layout.family_first[family], layout.family_first[family + 1]
-                        ):
-                            u = layout.family[k]
-                            parts[n, u] = codes[i, u]
-                            if codes[i, u] < 0 and label[u] < 0:
-                                label[u] = n
-                                stack[height] = u
-                                height += 1
+                _write_part(layout, codes[i], v, n, barren, label, stack, parts[n])
                 rows[n] = i
                 n += 1
             of_cell[cell] = label[v]
             cell += 1
     return parts[:n], of_cell, rows[:n]
+
+
+@in_place_kernel
+def _mark_barren(
+    layout: Buckets, row: Codes, parents_last: Numbers, barren: NDArray[np.bool_]
+) -> None:
+    """Mark the missing variables whose children are all barren."""
+    for v in parents_last:
+        barren[v] = row[v] < 0
+        for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
+            barren[v] &= layout.holder[t] == v or barren[layout.holder[t]]
+
+
+@in_place_kernel
+def _write_part(
+    layout: Buckets,
+    row: Codes,
+    variable: int,
+    number: int,
+    barren: NDArray[np.bool_],
+    label: Numbers,
+    stack: Numbers,
+    part: Codes,
+) -> None:
+    """Write the part of a missing variable, and its number as the label of its variables."""
+    # Depth first: a connected variable leads to the missing members of its families.
+    label[variable] = number
+    stack[0] = variable
+    height = 1
+    while height > 0:
+        height -= 1
+        v = stack[height]
+        for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
+            family = layout.holder[t]
+            if barren[family]:
+                part[family] = PRUNED
+                continue
+            for k in range(
+                layout.family_first[family], layout.family_first[family + 1]
+            ):
+                member = layout.family[k]
+                part[member] = row[member]
+                if row[member] < 0 and label[member] < 0:
+                    label[member] = number
+                    stack[height] = member
+                    height += 1
 
 
 class SubsetPosteriors(NamedTuple):
@@ -186,21 +212,69 @@ class SubsetPosteriors(NamedTuple):
     probability: Floats
 
 
+class _Trie(NamedTuple):
+    """Scratch space: the sets of one part, node 0 the empty one.
+
+    Attributes
+    ----------
+    variables, place_of
+        The part's missing variables in order, and the place of each variable among them.
+    parent, place, depth, size
+        Of each node: the node that it extends, the place of the variable that it adds,
+        which is before those of its parent, its number of variables and of configurations.
+    row
+        The part under one configuration of a node.
+    """
+
+    variables: Numbers
+    place_of: Numbers
+    parent: Numbers
+    place: Numbers
+    depth: Numbers
+    size: Numbers
+    row: Codes
+
+    @classmethod
+    def of(cls, n_variables: int, n_nodes: int) -> "_Trie":
+        """Return space for parts of some variables, with at most so many nodes."""
+        return cls(
+            variables=np.empty(n_variables, np.int64),
+            place_of=np.zeros(n_variables, np.int64),
+            parent=np.zeros(n_nodes, np.int64),
+            place=np.zeros(n_nodes, np.int64),
+            depth=np.zeros(n_nodes, np.int64),
+            size=np.ones(n_nodes, np.int64),
+            row=np.empty(n_variables, np.int16),
+        )
+
+
 BLOCK_WORK = 2.0**23
 """Table cells of inference between two looks at the control: some tenths of a second."""
 
 
-def n_subsets(codes: Codes, cardinalities: Numbers, most: int) -> tuple[Floats, Floats]:
-    """Return how many sets of up to ``most`` missing variables parts have, and their cells."""
+def n_subsets(
+    codes: Codes, cardinalities: Numbers, max_size: int
+) -> tuple[Floats, Floats]:
+    """Return the number of sets of missing variables of each part, and that of their cells.
+
+    Parameters
+    ----------
+    codes
+        The parts, -1 for a missing cell, shape (parts, variables).
+    cardinalities
+        Number of states of each variable.
+    max_size
+        Largest size of a set.
+    """
     missing = codes < 0
-    n_sets = symmetric_sums(missing.astype(np.int64), most)
-    n_cells = symmetric_sums(missing * cardinalities, most)
+    n_sets = symmetric_sums(missing.astype(np.int64), max_size)
+    n_cells = symmetric_sums(missing * cardinalities, max_size)
     return n_sets[:, 1:].sum(axis=1), n_cells[:, 1:].sum(axis=1)
 
 
-def symmetric_sums(factors: Numbers, most: int) -> Floats:
-    """Return the elementary symmetric polynomials of rows of numbers, shape (rows, most + 1)."""
-    sums = np.zeros((len(factors), most + 1))
+def symmetric_sums(factors: Numbers, degree: int) -> Floats:
+    """Return the elementary symmetric polynomials of rows of numbers, shape (rows, degree + 1)."""
+    sums = np.zeros((len(factors), degree + 1))
     sums[:, 0] = 1.0
     for column in factors.T:
         sums[:, 1:] += sums[:, :-1] * column[:, None]
@@ -212,10 +286,10 @@ def subset_posteriors(
     tables: Floats,
     codes: Codes,
     order: Numbers,
-    most: int,
+    max_size: int,
     control: SearchControl = UNLIMITED,
 ) -> tuple[SubsetPosteriors, int]:
-    """Return the joint posteriors of all sets of up to ``most`` missing variables of parts.
+    """Return the joint posteriors of all sets of up to ``max_size`` missing variables of parts.
 
     Parameters
     ----------
@@ -225,10 +299,10 @@ def subset_posteriors(
         The parts, -1 for a missing cell, shape (parts, variables).
     order
         The variables in order.
-    most
+    max_size
         Largest size of a set.
     control
-        Looked at between blocks of parts; when it is over, the rest is not computed.
+        Looked at between blocks of parts; when it is over, later ones are not computed.
 
     Returns
     -------
@@ -242,105 +316,158 @@ def subset_posteriors(
     TooLargeError
         When the missing variables of a part depend on each other too much for exact inference.
     """
-    nodes, cells = n_subsets(codes, layout.cardinality, most)
-    found = SubsetPosteriors(
-        offsets(nodes),
-        np.zeros(int(nodes.sum()), np.int64),
-        np.zeros(int(nodes.sum()), np.int64),
-        np.zeros(int(cells.sum())),
+    nodes, cells = n_subsets(codes, layout.cardinality, max_size)
+    first_cells = offsets(cells)
+    first = offsets(nodes)
+    posteriors = SubsetPosteriors(
+        first=first,
+        child=np.zeros(first[-1], np.int64),
+        begin=np.zeros(first[-1], np.int64),
+        probability=np.zeros(first_cells[-1]),
     )
     work = cells * (row_sizes(layout, codes)[:, 0] + 16)
     space = space_for(layout, codes)
-    start = offsets(cells)
+    trie = _Trie.of(codes.shape[1], 1 + int(nodes.max(initial=0)))
     for block in blocks(work, BLOCK_WORK):
         if control.is_over and block.start > 0:
             break
-        begin = block.start
-        end = block.stop
-        first = start[begin]
+        parts = np.arange(block.start, block.stop)
         impossible = _fill(
-            layout, tables, codes, order, most, space, begin, end, first, found
+            layout,
+            tables,
+            codes,
+            order,
+            max_size,
+            parts,
+            first_cells,
+            space,
+            trie,
+            posteriors,
         )
         if impossible >= 0:
-            return found, impossible
-    return found, -1
+            return posteriors, impossible
+    return posteriors, -1
 
 
-@kernel
+@in_place_kernel
 def _fill(
     layout: Buckets,
     tables: Floats,
     codes: Codes,
     order: Numbers,
-    most: int,
+    max_size: int,
+    parts: Numbers,
+    first_cells: Numbers,
     space: Space,
-    begin: int,
-    end: int,
-    cells: int,
-    found: SubsetPosteriors,
+    trie: _Trie,
+    posteriors: SubsetPosteriors,
 ) -> int:
-    """Write nodes and probabilities of some parts; return one of probability zero, or -1."""
-    width = codes.shape[1]
-    largest = 0
-    for i in range(begin, end):
-        largest = max(largest, found.first[i + 1] - found.first[i])
-    variable = np.empty(width, np.int64)
-    place = np.zeros(width, np.int64)
-    nodes = np.empty((4, largest), np.int64)
-    origin = nodes[0]
-    member = nodes[1]
-    depth = nodes[2]
-    size = nodes[3]
-    row = np.empty(width, np.int16)
-    for i in range(begin, end):
-        m = 0
-        n = 0
-        first = found.first[i]
-        for v in order:
-            if codes[i, v] < 0:
-                variable[m] = v
-                place[v] = m
-                m += 1
-        for s in range(-1, found.first[i + 1] - first):
+    """Write nodes and probabilities of some parts; return one of probability zero, or -1.
+
+    Parameters
+    ----------
+    layout, tables, codes, order, max_size
+        As for :func:`subset_posteriors`.
+    parts
+        The parts to fill.
+    first_cells
+        Where the probabilities of each part begin, shape (parts + 1,).
+    space, trie
+        Scratch space.
+    posteriors
+        Receives the nodes and probabilities.
+    """
+    probability = posteriors.probability
+    for part in parts:
+        # Node k of the trie is node above + k of all: the empty set has none.
+        above = posteriors.first[part] - 1
+        cell = first_cells[part]
+        trie.place[0] = _list_missing(codes[part], order, trie)
+        n = 1
+        node = 0
+        while node < n:
             # The nodes with one variable more.
-            limit = m if s < 0 else member[s] if depth[s] < most else 0
-            if s >= 0:
-                found.child[first + s] = first + n
-            for q in range(limit):
-                found.begin[first + n + q] = cells
-                origin[n + q] = s
-                member[n + q] = q
-                depth[n + q] = 1 if s < 0 else depth[s] + 1
-                size[n + q] = layout.cardinality[variable[q]] * (
-                    1 if s < 0 else size[s]
-                )
-                cells += size[n + q]
-            # Their probabilities, given one configuration of this node after the other.
-            for x in range(1 if limit > 0 and s < 0 else size[s] if limit > 0 else 0):
-                given = 1.0 if s < 0 else found.probability[found.begin[first + s] + x]
+            first_child = n
+            begin = posteriors.begin
+            n, cell = _extend(layout, trie, node, n, max_size, begin, above, cell)
+            if node > 0:
+                posteriors.child[above + node] = above + first_child
+            # P(T, v | e) = P(T | e) P(v | T, e), one configuration of T after the other.
+            for number in range(trie.size[node] if n > first_child else 0):
+                given = 1.0
+                if node > 0:
+                    given = probability[posteriors.begin[above + node] + number]
                 if given <= 0.0:
                     continue
-                overwrite(row, codes[i])
-                t = s
-                rest = x
-                while t >= 0:
-                    v = variable[member[t]]
-                    row[v] = rest % layout.cardinality[v]
-                    rest //= layout.cardinality[v]
-                    t = origin[t]
-                left, log = collect(layout, tables, row, False, space)
+                overwrite(trie.row, codes[part])
+                _condition(layout, trie, node, number)
+                n_missing, log = collect(layout, tables, trie.row, False, space)
                 if log == -np.inf:
-                    if s < 0:
-                        return i
+                    if node == 0:
+                        return int(part)
                     continue
-                distribute(layout, row, left, space)
-                for b in range(left):
+                distribute(layout, trie.row, n_missing, space)
+                for b in range(n_missing):
                     v = space.missing[b]
-                    r = layout.cardinality[v]
-                    if place[v] < limit:
-                        at = found.begin[first + n + place[v]] + x * r
-                        for c in range(space.cell_first[b], space.cell_first[b + 1], r):
-                            for h in range(r):
-                                found.probability[at + h] += given * space.cells[c + h]
-            n += limit
+                    child = first_child + trie.place_of[v]
+                    if child < n:
+                        r = layout.cardinality[v]
+                        first = posteriors.begin[above + child] + number * r
+                        start = space.cell_first[b]
+                        stop = space.cell_first[b + 1]
+                        add_marginal(
+                            space.cells, start, stop, r, given, probability, first
+                        )
+            node += 1
     return -1
+
+
+@in_place_kernel
+def _list_missing(row: Codes, order: Numbers, trie: _Trie) -> int:
+    """List the missing variables of a part in order; return their number."""
+    n = 0
+    for v in order:
+        if row[v] < 0:
+            trie.variables[n] = v
+            trie.place_of[v] = n
+            n += 1
+    return n
+
+
+@in_place_kernel
+def _extend(
+    layout: Buckets,
+    trie: _Trie,
+    node: int,
+    n: int,
+    max_size: int,
+    begin: Numbers,
+    above: int,
+    cell: int,
+) -> tuple[int, int]:
+    """Extend a node by each earlier variable, behind ``n`` nodes.
+
+    Returns the number of nodes then, and the place after their probabilities, the first of
+    which have place ``cell``: the places go into ``begin``, behind ``above``.
+    """
+    if trie.depth[node] == max_size:
+        return n, cell
+    for place in range(trie.place[node]):
+        trie.parent[n] = node
+        trie.place[n] = place
+        trie.depth[n] = trie.depth[node] + 1
+        trie.size[n] = trie.size[node] * layout.cardinality[trie.variables[place]]
+        begin[above + n] = cell
+        cell += trie.size[n]
+        n += 1
+    return n, cell
+
+
+@in_place_kernel
+def _condition(layout: Buckets, trie: _Trie, node: int, number: int) -> None:
+    """Write the configuration of a node with some number into the row."""
+    while node > 0:
+        v = trie.variables[trie.place[node]]
+        trie.row[v] = number % layout.cardinality[v]
+        number //= layout.cardinality[v]
+        node = trie.parent[node]

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.graphs.dag import ancestors
-from exactlearn.graphs.triangulation import (
+from exactlearn.bayesnet.triangulation import (
     RULES,
     breadth_first_order,
     elimination_clusters,
     elimination_order,
 )
+from exactlearn.graphs.dag import ancestors
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int16]

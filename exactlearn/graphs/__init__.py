@@ -1,4 +1,4 @@
-"""Directed acyclic graphs: orders, separation, equivalence classes, triangulation.
+"""Directed acyclic graphs: orders, separation, equivalence classes.
 
 Functions of a graph take whatever has one: parents by name or by index, a model, a result, or a
 graph by :func:`exactlearn.read_graph`.

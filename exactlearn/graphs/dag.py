@@ -13,6 +13,7 @@ algorithms"; THESIS Alg. 3.1-3.2).
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any
@@ -117,20 +118,18 @@ def topological_order(
             if waiting[child] == 0:
                 heappush(ready, child)
     if len(order) < len(parents):
-        _raise_cycle(parents, set(order), names)
+        _raise_cycle(parents, names or [*map(str, range(len(parents)))])
     return tuple(order)
 
 
-def _raise_cycle(
-    parents: Sequence[Collection[int]], ordered: set[int], names: Sequence[str] | None
-) -> None:
-    """Walk from parent to parent among the unordered variables until one comes again."""
-    walk = [min(v for v in range(len(parents)) if v not in ordered)]
-    while walk[-1] not in walk[:-1]:
-        walk.append(min(p for p in parents[walk[-1]] if p not in ordered))
-    cycle = walk[walk.index(walk[-1]) :][::-1]
-    labels = [*map(str, range(len(parents)))] if names is None else names
-    shown = " -> ".join(labels[v] for v in cycle)
+def _raise_cycle(parents: Sequence[Collection[int]], names: Sequence[str]) -> None:
+    """Raise the error that shows a directed cycle."""
+    sorter = TopologicalSorter(dict(enumerate(map(sorted, parents))))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle = error.args[1]
+    shown = " -> ".join(names[v] for v in cycle)
     raise OptionError(
         f"the parents hold the directed cycle {shown}, expected none: remove one of its arcs"
     )

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
-from exactlearn.errors import CheckError, OptionError
-from exactlearn.formats.bif import read_bif
-from exactlearn.graphs.dag import moral_graph
-from exactlearn.graphs.triangulation import (
+from exactlearn.bayesnet.triangulation import (
     RULES,
     best_elimination_order,
     elimination_clusters,
     elimination_order,
     maximal_cliques,
 )
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.graphs.dag import moral_graph
 from exactlearn.instances import path
 from tests.network_oracle import random_network
 

@@ -28,6 +28,12 @@ from exactlearn.errors import OptionError, did_you_mean
 RULES = ("weighted-min-fill", "min-fill", "min-weight", "min-boundary")
 """The greedy rules, in the order in which ties between them are broken."""
 
+MIN_TRIALS = 20
+MAX_TRIALS = 320
+TRIAL_WORK = 60_000_000
+"""Fewest and most orders that are tried beyond one for each rule; in between, so many that
+trials times squared variables are the last number."""
+
 Adjacency = Sequence[Collection[int]]
 """The neighbours of each variable in an undirected graph."""
 
@@ -71,33 +77,27 @@ def best_elimination_order(
     adjacency: Adjacency,
     cardinalities: Sequence[int] | NDArray[np.int64],
     *,
-    trials: int | None = None,
-    seed: int = 0,
     control: SearchControl = UNLIMITED,
 ) -> tuple[int, ...]:
     """Return the order with the smallest total clique size that a short search finds.
 
     Every rule is tried as it is; then a quarter of the trials multiply the costs of the
     variables by random preferences, from slight to strong, and the others change the best
-    preferences found so far for a few variables (hill climbing).
+    preferences found so far for a few variables (hill climbing). There are `MAX_TRIALS`
+    of them, fewer above 430 variables, down to `MIN_TRIALS` above 1,700.
 
     Parameters
     ----------
     adjacency, cardinalities
         As in :func:`elimination_order`.
-    trials
-        Number of orders to try beyond one for each rule; 320 when left out, fewer above 430
-        variables, down to 20 above 1,700.
-    seed
-        Seed of the preferences; same seed, same order.
     control
         Once it is over no further order is tried; one is tried in any case.
     """
     matrix = _matrix(adjacency)
     sizes = np.asarray(cardinalities, np.float64)
-    if trials is None:
-        trials = max(20, min(320, 60_000_000 // max(1, len(sizes)) ** 2))
-    rng = np.random.default_rng(seed)
+    trials = TRIAL_WORK // max(1, len(sizes)) ** 2
+    trials = max(MIN_TRIALS, min(MAX_TRIALS, trials))
+    rng = np.random.default_rng(0)
     best = np.arange(len(sizes))
     smallest = np.inf
     rule = 0
