@@ -1,6 +1,6 @@
 """Commands that judge: ``evaluate`` judges a model, ``compare`` methods and learners."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,6 +32,33 @@ from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model
 
+DEFAULT_METHODS = ("branching", "t-local", "mode")
+"""Methods that are compared where none is named: that of ``augment``, and what is quicker."""
+
+RUN_KEYS = (
+    "method",
+    "status",
+    "accuracy",
+    "score",
+    "bound",
+    "gap",
+    "seconds",
+    "log_loss",
+)
+"""Keys of a method's row where cells are missing and none are hidden."""
+
+NOT_PRINTED = {
+    "cells",
+    "cpu_seconds",
+    "cpu_seconds_error",
+    "reference",
+    "p_value",
+    "loss_difference",
+    "loss_p_value",
+    "loss_significant",
+}
+"""Keys of a method's row that are for programs."""
+
 
 @ended_by_signal()
 def run_evaluate(options: Evaluate, output: Output) -> Answer:
@@ -43,10 +70,8 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
         raise OptionError(
             "evaluate: expected DATA.csv; without --class a --reference will do, too"
         )
-    models = [
-        locate(name, ".bif") for name in (options.source, options.reference) if name
-    ]
-    if options.normalise and all(suffix_of(path) not in NETWORKS for path in models):
+    sources = [name for name in (options.source, options.reference) if name]
+    if options.normalise and not any(map(_is_network, sources)):
         raise OptionError(
             "--normalise is for networks, and no model here is one; leave it out"
         )
@@ -55,103 +80,119 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
     if options.data is not None:
         record |= _by_rows(model, options.data, options, output)
     if options.reference is not None:
-        reference = _model(options.reference, options).reordered(model)
-        found = divergence(reference, model, seed=options.seed)
-        record |= {"kl_divergence": found.value, "kl_method": found.method}
-        if found.method == "sampled" and np.isfinite(found.value):
-            record["kl_interval"] = found.interval
-        if isinstance(model, el.BayesianNetwork) and isinstance(
-            reference, el.BayesianNetwork
-        ):
-            record |= vars(
-                el.graphs.compare_structures(model.parents, reference.parents)
-            )
+        record |= _by_reference(model, options.reference, options)
     return output.save(record)
 
 
+def _is_network(source: str) -> bool:
+    """Return whether a file is that of a network, by its suffix."""
+    return suffix_of(locate(source, ".bif")) in NETWORKS
+
+
 def _model(source: str, options: Evaluate) -> Model:
-    """Read a model, as a normalised network if that is wanted and it is one."""
-    is_network = suffix_of(locate(source, ".bif")) in NETWORKS
-    return el.read_model(source, normalise=options.normalise and is_network)
+    """Read a model; ``--normalise`` holds for the networks among two models."""
+    normalise = options.normalise and _is_network(source)
+    return el.read_model(source, normalise=normalise)
 
 
 def _by_rows(
     model: Model, source: str, options: Evaluate, output: Output
 ) -> dict[str, Any]:
-    """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
-    read = rows_for(source, replace(options, discretise={}), model, output, None)
-    if read.ended == "interrupted":
+    """Return the log-likelihood of rows, and the accuracy of the predicted class."""
+    rows = rows_for(source, replace(options, discretise={}), model, output, None)
+    if rows.ended == "interrupted":
         raise KeyboardInterrupt
-    table, weights = read.table, read.table.row_weights
+    table = rows.table
+    weights = table.row_weights
     require_weight(table, "evaluate on")
-    logs = model.log_likelihood_rows(table)
-    impossible = np.isneginf(logs)
-    found: dict[str, Any] = {
-        "rows": read.record.get("rows", table.n_rows),
-        "log_likelihood_per_row": table.total(logs) / float(weights.sum()),
+    log_likelihoods = model.log_likelihood_rows(table)
+    impossible = np.isneginf(log_likelihoods)
+    record: dict[str, Any] = {
+        "rows": rows.record.get("rows", table.n_rows),
+        "log_likelihood_per_row": table.total(log_likelihoods) / float(weights.sum()),
     }
-    if read.record:  # equal rows have lost their numbers
-        found["impossible"] = float(weights[impossible].sum())
+    if rows.record:  # equal rows have lost their numbers
+        record["impossible"] = float(weights[impossible].sum())
     else:
-        found["impossible_rows"] = np.flatnonzero(impossible).tolist()
+        record["impossible_rows"] = np.flatnonzero(impossible).tolist()
         if table.lines is not None and impossible.any():
-            found["impossible_lines"] = table.lines[impossible].tolist()
+            record["impossible_lines"] = table.lines[impossible].tolist()
     if options.class_ is not None:
         classes = el.classify(model, table, options.class_)
-        labelled = float(classes.labelled_weights.sum())
-        found |= {
+        record |= {
             "class": options.class_,
-            "labelled": labelled,
+            "labelled": float(classes.labelled_weights.sum()),
             "accuracy": classes.accuracy,
         }
-    return found
+    return record
+
+
+def _by_reference(model: Model, source: str, options: Evaluate) -> dict[str, Any]:
+    """Return the divergence from a reference model, and how two networks differ in structure."""
+    reference = _model(source, options).reordered(model)
+    result = divergence(reference, model, seed=options.seed)
+    record: dict[str, Any] = {"kl_divergence": result.value, "kl_method": result.method}
+    if result.method == "sampled" and np.isfinite(result.value):
+        record["kl_interval"] = result.interval
+    if isinstance(model, el.BayesianNetwork) and isinstance(
+        reference, el.BayesianNetwork
+    ):
+        record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
+    return record
 
 
 def run_compare(options: Compare, output: Output) -> Answer:
-    """Compare methods or learners; what is done at an interrupt is kept and shown."""
+    """Compare methods or learners; runs that are done at an interrupt are kept and shown."""
     if output.folder is None:
         require_suffix(output.path, (".json",))
     if options.learners is not None:
         return _compare_learners(options, output)
-    # By default that of 'augment', and what is quicker.
-    chosen = list(dict.fromkeys(options.methods or ("branching", "t-local", "mode")))
-    is_repeated = options.network is not None or bool(options.hide)
-    _check(chosen, options)
+    methods = list(dict.fromkeys(options.methods or DEFAULT_METHODS))
+    _check(methods, options)
     if options.methods is None and options.time_limit is None:
-        options = replace(
-            options, time_limit=60.0
-        )  # the proof of 'branching' may take any time
-    network = None
-    if options.network is not None:
-        network = el.read_network(options.network, normalise=options.normalise)
-    conditions = list(_conditions(options, network))
-    for condition in conditions:
-        table, _ = condition.draw(
-            options.seed
-        )  # what cannot be hidden is said before all work
-        chosen_later = replace(options, ess=None) if options.ess == "auto" else options
-        for name in chosen:  # and so is what cannot be learnt
-            learning(table, settled(chosen_later, name), lambda event: None)
-    repeat = options.repeat if is_repeated else 1
-    how = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
+        # the proof of 'branching' may take any time
+        options = replace(options, time_limit=60.0)
+    conditions = list(_conditions(options))
+    _refuse_early(conditions, methods, options)
+
+    # runs in this process have displays of their own; runs in others are counted by one
     is_shared = options.jobs > 1 or options.cluster is not None
-    quiet = replace(output, quiet=output.quiet or is_shared)
+    of_runs = replace(output, quiet=output.quiet or is_shared)
+    of_study = replace(output, quiet=output.quiet or not is_shared)
+    run_options = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
+    repeat = options.repeat if options.network or options.hide else 1
     study = ImputationStudy(
         conditions=conditions,
-        methods={name: partial(_completed, name, how, quiet) for name in chosen},
+        methods={
+            name: partial(_completed, name, run_options, of_runs) for name in methods
+        },
         seeds=range(options.seed, options.seed + repeat),
-        settings=f"options {crc32(repr(how).encode()):08x}",
+        settings=f"options {crc32(repr(run_options).encode()):08x}",
     )
     path = None if output.folder is None else output.folder / "repetitions.json"
-    control = SearchControl()
     runs = Study(
-        study.runs(), path, options.jobs, options.cluster, output.detail, control
+        study.runs(),
+        path,
+        options.jobs,
+        options.cluster,
+        output.detail,
+        SearchControl(),
     )
-    # Runs in this process have displays of their own.
-    whole = replace(output, quiet=output.quiet or not is_shared)
-    with whole.progress_display("comparing"):
+    with of_study.progress_display("comparing"):
         runs.run()
     return _answer(study, runs, output)
+
+
+def _refuse_early(
+    conditions: Sequence[Condition], methods: Sequence[str], options: Compare
+) -> None:
+    """Refuse, before any work, cells that cannot be hidden and options that no method takes."""
+    if options.ess == "auto":  # chosen later, for each table
+        options = replace(options, ess=None)
+    for condition in conditions:
+        table, _ = condition.draw(options.seed)
+        for name in methods:
+            learning(table, settled(options, name), lambda event: None)
 
 
 def _compare_learners(options: Compare, output: Output) -> Answer:
@@ -160,53 +201,60 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
         raise OptionError("--learners: expected a table to learn from")
     data = load(options.source, options)
     with output.progress_display("folds"), SearchControl().running() as control:
-        found = el.cross_validate(
+        result = el.cross_validate(
             data,
             folder=output.folder,
             on_begin=output.detail,
             **options.chosen("learners folds class_ seed jobs time_limit cluster"),
         )
-    rows = found.to_records()
+    rows = result.to_records()
     record = {
-        "best": found.best,
-        "folds": found.folds,
+        "best": result.best,
+        "folds": result.folds,
         "rows": rows,
-        "of_folds": found.found,
+        "of_folds": result.found,
     }
-    is_whole = all(row["folds"] == found.folds for row in rows)
-    ended = (
-        "failed"
-        if any(row["failures"] for row in rows)
-        else "done"
-        if is_whole
-        else "feasible"
-    )
-    status = "interrupted" if control.is_stopped else ended
+    has_failed = any(row["failures"] for row in rows)
+    is_limited = any(row["folds"] != result.folds for row in rows)
+    status = _status(control, has_failed, is_limited)
     return output.save(record, "compare.json", status=status)
 
 
-def _check(chosen: list[str], options: Compare) -> None:
-    """Refuse, before any work is done, what some method would refuse after that of others."""
+def _status(control: SearchControl, has_failed: bool, is_limited: bool) -> str:
+    """Return the status of a comparison: the worst of its runs, or that of an interrupt."""
+    if control.is_stopped:
+        return "interrupted"
+    if has_failed:
+        return "failed"
+    return "feasible" if is_limited else "done"
+
+
+def _check(methods: list[str], options: Compare) -> None:
+    """Refuse, before any work, methods that are unknown or cannot run."""
     if (options.source is None) == (options.network is None):
         raise OptionError("compare: expected either a table or --network, not both")
-    for name in chosen:
+    for name in methods:
         if name not in METHODS:
             raise OptionError(
                 f"--methods: no method {name!r}{did_you_mean(name, METHODS)}"
             )
-    if any(METHODS[name].needs_scikit_learn for name in chosen):
+    if any(METHODS[name].needs_scikit_learn for name in methods):
         require_library()
 
 
-def _conditions(
-    options: Compare, network: el.BayesianNetwork | None
-) -> Iterator[Condition]:
+def _conditions(options: Compare) -> Iterator[Condition]:
     """Yield the table with each kind of hidden cells, or the incomplete table."""
-    truth, source = None, str(options.network or options.source)
+    truth = None
     if options.truth and not options.hide:
         truth = load(options.truth, replace(options, states={}))
-    drawn = network or load(source, options)
-    for spec in options.hide or (("mnar:2",) if network else ("",)):
+    source = str(options.network or options.source)
+    drawn: el.BayesianNetwork | el.Dataset
+    if options.network:
+        drawn = el.read_network(source, normalise=options.normalise)
+    else:
+        drawn = load(source, options)
+    digest = " ".join(table.digest for table in (drawn, truth) if table is not None)
+    for spec in options.hide or (("mnar:2",) if options.network else ("",)):
         if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
             raise DataError(
                 f"{source}: no cell is missing, so every method would complete it alike; hide "
@@ -216,10 +264,8 @@ def _conditions(
             table=source,
             hidden=spec,
             draw=partial(_pair, drawn, truth, options, spec),
-            digest=" ".join(
-                known.digest for known in (drawn, truth) if known is not None
-            ),
-            is_redrawn=network is not None,
+            digest=digest,
+            is_redrawn=bool(options.network),
         )
 
 
@@ -230,7 +276,7 @@ def _pair(
     spec: str,
     seed: int,
 ) -> Pair:
-    """Return an incomplete table and its truth: what is given, or drawn as 'simulate' does."""
+    """Return an incomplete table and its truth: given, or drawn as ``simulate`` does."""
     rng = np.random.default_rng(seed)
     if isinstance(source, el.BayesianNetwork):
         source = source.sample(options.rows, rng)
@@ -250,52 +296,48 @@ def _completed(
 
 
 def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
-    """Write and return what is done."""
+    """Return the rows of the runs that are done, one for each method and condition."""
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
-    if study.conditions[0].hidden:
-        known = [(c, study.repetitions(runs, c)) for c in study.conditions]
-        rows = [row for c, found in known if found for row in method_rows(c, found)]
-        is_limited = any(row["limited"] for row in rows)
-    else:
-        keys = (
-            "method",
-            "status",
-            "accuracy",
-            "score",
-            "bound",
-            "gap",
-            "seconds",
-            "log_loss",
-        )
-        done = (one for one in runs.found() if not one.get("unfinished"))
-        rows = [{key: one[key] for key in keys} for one in done]
-        is_limited = any(row["status"] == "feasible" for row in rows)
-    is_interrupted = runs.control.is_stopped
-    if is_interrupted:
+    rows = _rows(study, runs)
+    is_limited = any(
+        row.get("limited") or row.get("status") == "feasible" for row in rows
+    )
+    if runs.control.is_stopped:
         output.note("Interrupted: these are the runs that are done")
     if not rows and not failures:
         raise KeyboardInterrupt
+
     record = {"rows": rows, "failures": failures}
-    same = {
-        key
-        for key in ("table", "hidden")
-        if len({str(row.get(key)) for row in rows}) == 1
-    }
-    same |= {
-        "cells",
-        "cpu_seconds",
-        "cpu_seconds_error",
-        "reference",
-        "p_value",
-    }  # for programs
-    same |= {"loss_difference", "loss_p_value", "loss_significant"}
-    shown = [
-        {key: value for key, value in row.items() if key not in same} for row in rows
-    ]
-    ended = "failed" if failures else "feasible" if is_limited else "done"
     return output.save(
         record,
         "compare.json",
-        shown=record | {"rows": shown},
-        status="interrupted" if is_interrupted else ended,
+        shown=record | {"rows": _printed(rows)},
+        status=_status(runs.control, bool(failures), is_limited),
     )
+
+
+def _rows(study: ImputationStudy, runs: Study) -> list[dict[str, Any]]:
+    """Return a row for each method: means over repetitions, or the one run on the given cells."""
+    rows: list[dict[str, Any]] = []
+    if not study.conditions[0].hidden:
+        for run in runs.found():
+            if not run.get("unfinished"):
+                rows.append({key: run[key] for key in RUN_KEYS})
+        return rows
+    for condition in study.conditions:
+        if repetitions := study.repetitions(runs, condition):
+            rows += method_rows(condition, repetitions)
+    return rows
+
+
+def _printed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows without the columns for programs, and those that say the same of each row."""
+    omitted = set(NOT_PRINTED)
+    for key in ("table", "hidden"):
+        if len({row.get(key) for row in rows}) == 1:
+            omitted.add(key)
+    printed = [dict(row) for row in rows]
+    for row in printed:
+        for key in omitted & row.keys():
+            del row[key]
+    return printed
