@@ -160,13 +160,14 @@ def run_compare(options: Compare, output: Output) -> Answer:
     of_runs = replace(output, quiet=output.quiet or is_shared)
     of_study = replace(output, quiet=output.quiet or not is_shared)
     run_options = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
-    repeat = options.repeat if options.network or options.hide else 1
+    is_repeated = any((options.network, options.hide))
+    n_seeds = options.repeat if is_repeated else 1
     study = ImputationStudy(
         conditions=conditions,
         methods={
             name: partial(_completed, name, run_options, of_runs) for name in methods
         },
-        seeds=range(options.seed, options.seed + repeat),
+        seeds=range(options.seed, options.seed + n_seeds),
         settings=f"options {crc32(repr(run_options).encode()):08x}",
     )
     path = None if output.folder is None else output.folder / "repetitions.json"
