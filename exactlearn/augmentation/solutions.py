@@ -79,6 +79,26 @@ def total_score(
     )
 
 
+def require_score(
+    score: float,
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    criterion: Score,
+    subject: str,
+) -> None:
+    """Refuse a score of a DAG that is not its score on complete data, up to rounding.
+
+    Raises
+    ------
+    CheckError
+        When they differ; the message names the subject.
+    """
+    total = total_score(dataset, parents, criterion)
+    slack = score_tolerance(dataset.n_variables, total_weight(dataset))
+    if abs(total - score) > slack:
+        raise CheckError(f"the score of the {subject} is {total!r}, not {score!r}")
+
+
 # Seconds beyond the time limit in which a first solution may still be found.
 GRACE = 1.0
 
@@ -420,12 +440,9 @@ class Augmentation(
         )
         for violation in chosen.violations(self.parents):
             raise CheckError(f"the network breaks a constraint: {violation}")
-        total = total_score(self.completed(dataset), self.parents, score)
+        completed = self.completed(dataset)
+        require_score(self.score, completed, self.parents, score, "completed table")
         slack = score_tolerance(dataset.n_variables, total_weight(dataset))
-        if abs(total - self.score) > slack:
-            raise CheckError(
-                f"the score of the completed table is {total!r}, not {self.score!r}"
-            )
         if self.score > self.bound + slack:
             raise CheckError(
                 f"the score {self.score!r} exceeds its bound {self.bound!r}"

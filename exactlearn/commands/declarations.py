@@ -99,10 +99,10 @@ class Run(sections.OnCluster):
         *("model.pdg.json", "report.html", "runs.json", "sweep.json", "sweep.csv"),
     )
     source: str = argument("RUN.toml|RESULT.json", reads=True)
-    seed: int | None = option(None)
-    time_limit: float | None = option(None)
-    jobs: int = option(1)
-    allow_outside: bool = option(False)
+    seed: int | None = None
+    time_limit: float | None = None
+    jobs: int = 1
+    allow_outside: bool = False
 
 
 class Kept(Declared):
@@ -211,7 +211,7 @@ class Solve(
     start: str | None = option(
         None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
     )
-    counts: CountsName = option("expected")
+    counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, in_files=True)
     certificate: Path | None = option(
@@ -321,8 +321,8 @@ class Imputing(sections.IncompleteLearning, sections.NetworkReading):
     groups: ClassVar = {"Search": "learner networks missingness"}
 
     learner: sections.LearnerName | None = option(None, in_files=True)
-    networks: int = option(6)
-    missingness: sections.MissingnessName | None = option(None)
+    networks: int = 6
+    missingness: sections.MissingnessName | None = None
     # The method's own where they are left out: `pipeline.settled` has the numbers.
     ess: float | Literal["auto"] | None = with_default(  # type: ignore[assignment]
         sections.IncompleteLearning, "ess", None
@@ -479,7 +479,7 @@ class Compare(Imputing, sections.OnCluster):
         excludes=("methods", "truth", "network", "hide", "repeat"),
     )
     folds: int = option(10, only="learners")
-    jobs: int = option(1)
+    jobs: int = 1
     methods: tuple[str, ...] | None = names_option()
     truth: str | None = option(
         None,
@@ -564,7 +564,7 @@ class Fit(sections.Clustered, sections.Random):
 
     source: str = argument("MODEL", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
-    method: FitMethod | None = option(None)
+    method: FitMethod | None = None
     separators: tuple[str, ...] | None = names_option(only="method=id-mar|if-mar")
     missingness: str | None = option(
         None, reads=True, metavar="GRAPH", only="method=em|id-mar|if-mar|None"
@@ -580,7 +580,7 @@ class Fit(sections.Clustered, sections.Random):
         only="method=em|None",
         excludes=("missingness",),
     )
-    time_limit: float | None = option(None)
+    time_limit: float | None = None
 
     @property
     def output_in_run(self) -> str:
@@ -632,11 +632,11 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
     written_in_run = "compiled.pdg.json"
     needs: ClassVar = {"data": tuple(sections.Reading.known())}
     source: str = argument("NETWORK", reads=True, in_run="network.bif")
-    time_limit: float | None = option(None)
-    max_size: int = option(100_000_000)
+    time_limit: float | None = None
+    max_size: int = 100_000_000
     merge: Literal["exact", "none"] = option("exact", excludes=("time_limit",))
     root: str | None = option(None, metavar="NAME", only="merge=none")
-    merge_budget: float | None = option(None)
+    merge_budget: float | None = None
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
@@ -678,13 +678,13 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
 
     written_in_run = "learnt.pdg.json"
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    method: Literal["hybrid", "direct", "em"] = option("hybrid")
+    method: Literal["hybrid", "direct", "em"] = "hybrid"
     network: str | None = option(None, reads=True, metavar="NETWORK")
-    size_weight: float | None = option(None)
+    size_weight: float | None = None
     parameters: Literal["em", "available", "complete"] = option("em", only="method=em")
     significance: float | None = option(None, least=0, most=1, only="method=direct")
     smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
-    time_limit: float | None = option(None)
+    time_limit: float | None = None
 
 
 class LearnNb(sections.Reading, sections.Random):
@@ -717,10 +717,10 @@ class LearnNb(sections.Reading, sections.Random):
 
     written_in_run = "learnt.nb.json"
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    components: int | None = option(None)
-    size_weight: float | None = option(None)
+    components: int | None = None
+    size_weight: float | None = None
     smoothing: float = option(0.1, least=0, most=sections.MOST_SMOOTHING)
-    time_limit: float | None = option(None)
+    time_limit: float | None = None
 
 
 class Query(sections.ModelReading):
@@ -758,8 +758,8 @@ class Query(sections.ModelReading):
     targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
     best: int | None = option(None, least=1, metavar="K")
     map: bool = option(False, excludes=("best",))
-    joint: bool = option(False)
-    independences: bool = option(False)
+    joint: bool = False
+    independences: bool = False
 
 
 class Simulate(sections.ModelReading, sections.Random):
@@ -963,7 +963,7 @@ class Graph(Declared):
     source: str = argument(
         "NETWORK|RESULT.json|GRAPH", reads=True, in_run="network.bif"
     )
-    to: KindName | None = option(None)
+    to: KindName | None = None
     variable: str | None = option(None, metavar="NAME")
     independent: str | None = option(None, metavar="'A,B|C,D'")
     reference: str | None = option(None, reads=True, metavar="GRAPH")

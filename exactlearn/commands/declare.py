@@ -1,8 +1,9 @@
 """Options written once: a field of a dataclass is a key of a run file and an option of a command.
 
-A class of options derives from :class:`Declared`; its fields are made by :func:`option` and
-:func:`argument`. The docstring of the class is the help of its command, with that of each option
-among its parameters. Types, ranges and defaults of the fields are those of key and option.
+A class of options derives from :class:`Declared`; its fields have plain defaults, or are made by
+:func:`option` and :func:`argument`. The docstring of the class is the help of its command, with
+that of each option among its parameters. Types, ranges and defaults of the fields are those of key
+and option.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from inspect import get_annotations, getdoc
 from math import inf
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform, get_origin
 
 from exactlearn._runtime.number_arguments import (
     MAX_FINITE,
@@ -156,9 +157,14 @@ class Declared:
             name: " ".join(text.split()).replace(" [default:", "  [default:")
             for name, text in entries
         }
-        for name in get_annotations(cls):
-            declared = vars(cls).get(name)
-            if isinstance(declared, Field) and name in NUMBERS:
+        for name, kind in get_annotations(cls).items():
+            declared = vars(cls).get(name, MISSING)
+            if declared is MISSING or ClassVar in (kind, get_origin(kind)):
+                continue
+            if not isinstance(declared, Field):
+                declared = option(declared)
+                setattr(cls, name, declared)
+            if name in NUMBERS:
                 about_of(declared).take_range(NUMBERS[name])
         dataclass(frozen=True, kw_only=True)(cls)
 

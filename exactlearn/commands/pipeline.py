@@ -74,17 +74,15 @@ def with_chosen_ess(
     from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
 
     clock = SearchControl(options.time_limit)
-    ess, choice = chosen_ess(
+    choice = chosen_ess(
         dataset,
-        "auto",
         score=options.criterion,
         max_parents=options.most_parents,
         counts=getattr(options, "counts", "expected"),
         **options.chosen("seed time_limit"),
     )
-    assert choice is not None
     note(choice.reason)
-    options = replace(options, ess=ess, time_limit=clock.remaining)
+    options = replace(options, ess=choice.ess, time_limit=clock.remaining)
     return options, {"ess": choice.to_dict()}
 
 

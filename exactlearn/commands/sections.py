@@ -104,7 +104,7 @@ class Reading(Declared):
     categorical: tuple[str, ...] = option(
         (), metavar="A,B,...", read=names_by_commas, once=True, hidden=True
     )
-    tidy: bool = option(False)
+    tidy: bool = False
     states: Mapping[str, tuple[str, ...]] = option(
         {}, metavar="NAME=A,B,C", read=_state_lists
     )
@@ -132,7 +132,7 @@ class ModelReading(Declared):
         Divide each row of a network's tables by its sum: for files with counts or percentages.
     """
 
-    normalise: bool = option(False)
+    normalise: bool = False
 
 
 class NetworkReading(Declared):
@@ -195,9 +195,9 @@ class Criterion(Declared):
         choices=registered("scoring.scores.CRITERIA", *CRITERIA),
     )
     ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
-    max_parents: int | Literal["none"] = option(3)
+    max_parents: int | Literal["none"] = 3
     size_weight: float | None = option(None, only="criterion=penalised")
-    scoring_time: float | None = option(None)
+    scoring_time: float | None = None
 
     @property
     def most_parents(self) -> int | None:
@@ -222,7 +222,7 @@ class Random(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    seed: int = option(0)
+    seed: int = 0
 
 
 class Constrained(Declared):
@@ -289,7 +289,7 @@ class Selection(Constrained, Random):
         choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *SOLVERS),
     )
     constraints: str | None = option(None, reads=True, metavar="FILE.toml")
-    time_limit: float | None = option(None)
+    time_limit: float | None = None
 
 
 class Climbing(Selection):
@@ -307,8 +307,8 @@ class Climbing(Selection):
 
     groups: ClassVar = {"Search": "*"}
 
-    t: int = option(1)
-    starts: int = option(10)
+    t: int = 1
+    starts: int = 10
 
 
 class Search(Climbing):
@@ -360,8 +360,8 @@ class GraphParameters(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    iterations: int = option(100)
-    tolerance: float = option(1e-06)
+    iterations: int = 100
+    tolerance: float = 1e-06
     smoothing: float | Literal["cv"] = option(
         "cv", metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )

@@ -67,7 +67,7 @@ class RunFile(Declared):
     """
 
     title: str = ""
-    pipeline: bool = option(True)
+    pipeline: bool = True
     data: Data
     score: sections.Criterion = field(default_factory=sections.Criterion)
     search: sections.Search = field(default_factory=sections.Search)

@@ -20,14 +20,15 @@ parents ``P = Pa_y + C`` (:mod:`exactlearn.graphs.boundary`; docs/theory/equival
 is ``V(P + x + y) - V(P + x) - V(P + y) + V(P)``, with V of :mod:`exactlearn.scoring.set_sums`, or
 that with the other sign.
 
-What an operator gains depends on the surroundings of ``y`` and on the adjacencies between ``x`` and
-these: gains are computed anew only for pairs for which a step has changed something of that. Paths
+The gain of an operator depends on the surroundings of ``y`` and on the adjacencies between ``x``
+and these: gains are computed anew only for pairs of which a step has changed some of that. Paths
 are looked for at each step.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice, permutations
 from math import inf
 from typing import Literal, NamedTuple, get_args
 
@@ -38,28 +39,30 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.progress import counted
-from exactlearn.augmentation.solutions import total_score
+from exactlearn.augmentation.solutions import require_score, total_score
 from exactlearn.data.dataset import (
     Dataset,
     DatasetLike,
     require_complete,
     require_weight,
 )
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.graphs.boundary import ClassLinks, Operator, members
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured, consistent_extension, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
-from exactlearn.scoring.scores import Score, ScoreLike, score_tolerance, total_weight
+from exactlearn.scoring.scores import Score, ScoreLike
 from exactlearn.scoring.set_sums import SetValues
 
-LEAST_GAIN = 1e-6
-"""What an operator has to gain, in nats, so that rounding makes no moves."""
+MIN_GAIN = 1e-6
+"""Least gain of a move, in nats, so that rounding makes none."""
 
 ROWS_TO_LOOK = 2**26
 """About how many rows are counted between two looks at the clock."""
 
+MIN_BATCH = 64
+"""Fewest operators whose sets of variables are counted together."""
 
 EquivalenceMethod = Literal["ges", "kes"]
 EquivalenceStatus = Literal["heuristic", "feasible", "interrupted"]
@@ -94,7 +97,7 @@ class EquivalenceSearch(
     trace
         Improvements over time as ``(seconds, score, inf)``.
     message
-        What a user should know beyond the status.
+        How many starts were done, where a limit came before the others.
     names
         Names of the table's variables.
 
@@ -137,12 +140,7 @@ class EquivalenceSearch(
         if self.parents is None:
             return
         topological_order(self.parents)
-        total = total_score(dataset, self.parents, score)
-        slack = score_tolerance(dataset.n_variables, total_weight(dataset))
-        if abs(total - self.score) > slack:
-            raise CheckError(
-                f"the score of the network is {total!r}, not {self.score!r}"
-            )
+        require_score(self.score, dataset, self.parents, score, "network")
 
 
 @checked_arguments(method=one_of(get_args(EquivalenceMethod)))
@@ -217,26 +215,25 @@ def equivalence_search(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
             "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
         )
-    kinds = (
-        ((True, False), (False, True))
-        if method == "ges" and phases == 2
-        else ((True, True),)
-    )
-    share = 1.0 if method == "ges" else float(greediness)
-    most = dataset.n_variables if max_parents is None else int(max_parents)
+    # A phase is a pair: whether arcs are inserted, and whether they are deleted.
+    phases_of_moves = [(True, True)]
+    if method == "ges" and phases == 2:
+        phases_of_moves = [(True, False), (False, True)]
+    proportion = 1.0 if method == "ges" else float(greediness)
+    limit = dataset.n_variables if max_parents is None else int(max_parents)
     search = _Search(
         SetValues(dataset, score),
         dataset.n_rows,
-        [Rules(*kind, share, most) for kind in kinds],
+        [Rules(*moves, proportion, limit) for moves in phases_of_moves],
         total_score(dataset, ((),) * dataset.n_variables, score),
         seed,
     )
     control = SearchControl(time_limit, on_event)
     with control.running():
-        found = search.run(method, 1 if method == "ges" else restarts, control)
-    found = replace(found, names=dataset.names)
-    found.check(dataset, score)
-    return found
+        result = search.run(method, 1 if method == "ges" else restarts, control)
+    result = replace(result, names=dataset.names)
+    result.check(dataset, score)
+    return result
 
 
 class Rules(NamedTuple):
@@ -246,20 +243,24 @@ class Rules(NamedTuple):
     ----------
     inserts, deletes
         Which operators are looked at.
-    share
-        Share of the improving classes that is drawn at each step; the best of these is taken.
+    proportion
+        Proportion of the improving classes that is drawn at each step; the best of these is taken.
     max_parents
         Most parents of a family that an insertion scores.
     """
 
     inserts: bool
     deletes: bool
-    share: float
+    proportion: float
     max_parents: int
 
 
 class Move(NamedTuple):
-    """An operator, what it gains, and the sets of variables that the gain is computed from."""
+    """An operator with its gain, and the sets of variables that this is computed from.
+
+    The sets are the parents of the head alone, with the tail, with the head, and with both, as
+    bits.
+    """
 
     operator: Operator
     sets: tuple[int, int, int, int]
@@ -287,15 +288,15 @@ class ClassClimb:
     """
 
     def __init__(self, values: SetValues, n_rows: int) -> None:
-        self._values, self._batch = values, max(64, ROWS_TO_LOOK // max(1, n_rows))
+        self._values = values
+        self._batch = max(MIN_BATCH, ROWS_TO_LOOK // max(1, n_rows))
         self.graph = PartiallyDirectedGraph(values.n, frozenset(), frozenset())
         self.parents: Parents = ((),) * values.n
         self.gain = 0.0
         self.steps = 0
         self._links = ClassLinks(self.graph)
-        self._moves: list[dict[int, list[Move]]] = [
-            {} for _ in range(values.n)
-        ]  # by head and tail
+        # The improving moves of each pair, by head and tail.
+        self._moves: list[dict[int, list[Move]]] = [{} for _ in range(values.n)]
         self._dirty = self._all_pairs()
 
     def run(
@@ -306,20 +307,19 @@ class ClassClimb:
         while control.goes_on():
             if not self.find_moves(rules, control):
                 return False
-            move = self._draw(rules.share, rng)
+            move = self._draw(rules.proportion, rng)
             if move is None:
                 return True
             self.apply(move)
         return False
 
     def _all_pairs(self) -> list[tuple[int, int]]:
-        n = self._values.n
-        return [(x, y) for y in range(n) for x in range(n) if x != y]
+        return [(x, y) for y, x in permutations(range(self._values.n), 2)]
 
     def find_moves(self, rules: Rules, control: SearchControl) -> bool:
-        """Find the improving operators of all dirty pairs, but for the paths that block insertions.
+        """Find the improving operators of all changed pairs; return whether there was time for it.
 
-        Returns whether that was done before the end of the search.
+        Paths that block insertions are not looked for yet.
         """
         for x, y in self._dirty:
             self._moves[y].pop(x, None)
@@ -330,11 +330,13 @@ class ClassClimb:
             self._values.count(members for move in batch for members in move.sets)
             for move in batch:
                 x, y, _, inserts = move.operator
-                apart, with_x, with_y, together = (
-                    self._values.known[own] for own in move.sets
+                apart, with_x, with_y, together = map(
+                    self._values.known.__getitem__, move.sets
                 )
-                gain = (together - with_x - with_y + apart) * (1 if inserts else -1)
-                if gain > LEAST_GAIN:
+                gain = together - with_x - with_y + apart
+                if not inserts:
+                    gain = -gain
+                if gain > MIN_GAIN:
                     self._moves[y].setdefault(x, []).append(move._replace(gain=gain))
             if not control.goes_on():
                 return False
@@ -350,25 +352,21 @@ class ClassClimb:
         else:  # an undirected edge is looked at from one end
             leads = links.onward[x] >> y & 1 and (x < y or not links.onward[y] >> x & 1)
             cliques = links.deletions(x, y) if rules.deletes and leads else ()
-        ends = 1 << x, 1 << y
+        tail = 1 << x
+        head = 1 << y
         for clique in cliques:
-            parents = (links.parents[y] | clique) & ~ends[0]
+            parents = (links.parents[y] | clique) & ~tail
             if not inserts or parents.bit_count() < rules.max_parents:
-                sets = (
-                    parents,
-                    parents | ends[0],
-                    parents | ends[1],
-                    parents | ends[0] | ends[1],
-                )
+                sets = (parents, parents | tail, parents | head, parents | tail | head)
                 yield Move(Operator(x, y, clique, inserts), sets)
 
     def classes(self) -> Iterator[Move]:
         """Yield the operators to the improving classes, best first, each class once."""
-        found = [
-            move for tails in self._moves for moves in tails.values() for move in moves
-        ]
+        moves = chain.from_iterable(
+            chain.from_iterable(tails.values()) for tails in self._moves
+        )
         plain: set[tuple[int, int]] = set()
-        for move in sorted(found, key=lambda move: (-move.gain, move.operator)):
+        for move in sorted(moves, key=lambda move: (-move.gain, move.operator)):
             x, y, clique, inserts = move.operator
             if inserts and not self._links.is_valid(x, y, clique):
                 continue
@@ -378,33 +376,38 @@ class ClassClimb:
                 plain.add((x, y))
             yield move
 
-    def _draw(self, share: float, rng: np.random.Generator) -> Move | None:
-        """Return the best of a random share of the improving classes."""
-        if share >= 1:
+    def _draw(self, proportion: float, rng: np.random.Generator) -> Move | None:
+        """Return the best of a random proportion of the improving classes (4.18)."""
+        if proportion >= 1:
             return next(self.classes(), None)
-        found = list(self.classes())
-        size = max(1, int(share * len(found) + 1e-9))
-        return (
-            found[min(rng.choice(len(found), size, replace=False))] if found else None
-        )
+        moves = list(self.classes())
+        if not moves:
+            return None
+        size = max(1, int(proportion * len(moves) + 1e-9))
+        drawn: list[int] = rng.choice(len(moves), size, replace=False).tolist()
+        return moves[min(drawn)]
 
     def apply(self, move: Move) -> None:
         """Go to the class that an operator leads to; list the pairs whose operators may change."""
-        old, (x, y) = self.graph, move.operator[:2]
+        before = self.graph
+        x, y = move.operator[:2]
         self.parents = consistent_extension(self._links.after(move.operator))
         self.graph = cpdag(self.parents)
         self._links = links = ClassLinks(self.graph)
         self.gain += move.gain
         self.steps += 1
-        changed = (old.directed ^ self.graph.directed) | (
-            old.undirected ^ self.graph.undirected
+
+        # Pairs whose head has other neighbours, or lies between the ends of the operator.
+        changed = (before.directed ^ self.graph.directed) | (
+            before.undirected ^ self.graph.undirected
         )
-        heads = {v for link in changed for v in link}
+        heads = set(chain.from_iterable(changed))
         heads.update(members(links.neighbours[x] & links.neighbours[y]))
-        dirty = {(a, b) for b in heads for a in range(self._values.n) if a != b}
-        dirty |= {(x, b) for b in members(links.onward[y])} - {(x, x)}
-        dirty |= {(y, b) for b in members(links.onward[x])} - {(y, y)}
-        self._dirty = sorted(dirty)
+        pairs = {(tail, head) for head in heads for tail in range(self._values.n)}
+        # Pairs of an end and a variable that the other end is a neighbour or a parent of.
+        pairs |= {(x, head) for head in members(links.onward[y])}
+        pairs |= {(y, head) for head in members(links.onward[x])}
+        self._dirty = sorted((tail, head) for tail, head in pairs if tail != head)
 
 
 class _End(NamedTuple):
@@ -433,6 +436,8 @@ class _Search:
         Of the draws.
     climb
         Where the current start is.
+    ends, best
+        Where the starts ended, and the best of these.
     """
 
     values: SetValues
@@ -441,60 +446,65 @@ class _Search:
     empty_score: float
     seed: int
     climb: ClassClimb | None = None
+    ends: list[_End] = field(default_factory=list)
+    best: _End | None = None
 
     def run(
-        self, method: EquivalenceMethod, starts: int, control: SearchControl
+        self, method: EquivalenceMethod, n_starts: int, control: SearchControl
     ) -> EquivalenceSearch:
         """Run all starts within the limits, and the first in any case."""
-        ends: list[_End] = []
-        best: _End | None = None
-
-        def state() -> Event:
-            steps = sum(end.steps for end in ends)
-            shown = best if best is not None or self.climb is None else self._end(False)
-            if shown is None:
-                return Event(control.seconds, -inf, inf, steps, None)
-            return Event(control.seconds, shown.score, inf, steps, shown.parents)
-
-        control.state = state
-        for number in counted("start", range(starts), starts):
-            if best is not None and control.is_over:
+        control.state = lambda: self._state(control)
+        for number in counted("start", range(n_starts), n_starts):
+            if self.best is not None and control.is_over:
                 break
-            end = self.start(number)
-            if end.converged or best is None:
-                ends.append(end)
-                if best is None or end.score > best.score + LEAST_GAIN:
-                    best = end
-                    control.record()
+            self._keep(self.start(number), control)
             control.look()
-        assert best is not None
-        done = sum(end.converged for end in ends)
+        assert self.best is not None
+        n_done = sum(end.converged for end in self.ends)
+        is_done = n_done == n_starts
         return EquivalenceSearch(
-            parents=best.parents,
-            score=best.score,
-            status="heuristic" if done == starts else control.status,
+            parents=self.best.parents,
+            score=self.best.score,
+            status="heuristic" if is_done else control.status,
             method=method,
-            classes=_classes(ends),
-            scores=tuple(end.score for end in ends),
-            steps=tuple(end.steps for end in ends),
+            classes=_classes(self.ends),
+            scores=tuple(end.score for end in self.ends),
+            steps=tuple(end.steps for end in self.ends),
             sets=len(self.values.known),
             seconds=control.seconds,
             trace=tuple(control.trace),
-            message="" if done == starts else f"{done} of {starts} starts were done",
+            message="" if is_done else f"{n_done} of {n_starts} starts were done",
         )
+
+    def _keep(self, end: _End, control: SearchControl) -> None:
+        """Keep the end of a start that was done, or of the first one."""
+        if not end.converged and self.best is not None:
+            return
+        self.ends.append(end)
+        if self.best is None or end.score > self.best.score + MIN_GAIN:
+            self.best = end
+            control.record()
+
+    def _state(self, control: SearchControl) -> Event:
+        """Return the best class so far, of the current start while there is no other."""
+        steps = sum(end.steps for end in self.ends)
+        shown = self.best
+        if shown is None and self.climb is not None:
+            shown = self._end(self.climb, converged=False)
+        if shown is None:
+            return Event(control.seconds, -inf, inf, steps, None)
+        return Event(control.seconds, shown.score, inf, steps, shown.parents)
 
     def start(self, number: int) -> _End:
         """Search once from the empty class."""
         rng = np.random.default_rng((self.seed, number))
         control = SearchControl.within()
-        self.climb = ClassClimb(self.values, self.n_rows)
-        return self._end(
-            all(self.climb.run(rules, rng, control) for rules in self.phases)
-        )
+        self.climb = climb = ClassClimb(self.values, self.n_rows)
+        converged = all(climb.run(rules, rng, control) for rules in self.phases)
+        return self._end(climb, converged)
 
-    def _end(self, converged: bool) -> _End:
-        climb = self.climb
-        assert climb is not None
+    def _end(self, climb: ClassClimb, converged: bool) -> _End:
+        """Return where a climb is."""
         score = self.empty_score + climb.gain
         return _End(climb.graph, climb.parents, score, climb.steps, converged)
 
@@ -502,9 +512,13 @@ class _Search:
 def _classes(
     ends: Sequence[_End],
 ) -> tuple[tuple[PartiallyDirectedGraph, float, int], ...]:
-    """Return the classes by falling score; of equal ones, the one met first."""
-    classes: dict[PartiallyDirectedGraph, list[_End]] = {}
+    """Return the classes by falling score, each with its score and the number of its starts.
+
+    Of classes with equal scores, the one that was reached first comes first.
+    """
+    scores: dict[PartiallyDirectedGraph, float] = {}
     for end in ends:
-        classes.setdefault(end.graph, []).append(end)
-    found = [(graph, own[0].score, len(own)) for graph, own in classes.items()]
-    return tuple(sorted(found, key=lambda one: -one[1]))
+        scores.setdefault(end.graph, end.score)
+    n_starts = Counter(end.graph for end in ends)
+    classes = [(graph, score, n_starts[graph]) for graph, score in scores.items()]
+    return tuple(sorted(classes, key=lambda ranked: -ranked[1]))

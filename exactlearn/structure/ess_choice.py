@@ -5,7 +5,7 @@ means more arcs. No value is best for all tables (Silander, Kontkanen and Myllym
 sensitivity of the MAP Bayesian network structure to the equivalent sample size parameter"), and the
 evidence, the score itself maximised over the ess, is a worse guide than held-out rows
 (docs/equivalent-sample-size.md). So the rows are divided into folds at random; for each value, a
-network is learnt without the rows of each fold, and judged by the log-likelihood of the observed
+network is learned without the rows of each fold, and judged by the log-likelihood of the observed
 cells of these rows, with the parameters that `fit` estimates by default. The smallest value is
 chosen whose mean log-likelihood is within one standard error of the best one's, by the differences
 row by row (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3).
@@ -18,7 +18,7 @@ a network that structural EM learns without the rows of the fold, or those of a 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,10 @@ from exactlearn._runtime.argument_kinds import all_of, one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import LOG, SearchControl, is_interrupted
 from exactlearn._runtime.display import Displayed
+from exactlearn._runtime.files import strict
 from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.progress import counted
-from exactlearn.bayesnet.complete_data import SMOOTHING, as_good_as_best, divided
+from exactlearn.bayesnet.complete_data import SMOOTHING, Folds, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
@@ -79,7 +80,7 @@ class ESSChoice(Displayed, shown="reason"):
         The equivalent sample size: the smallest value within one standard error of the best.
     log_likelihood
         Of the observed cells of the rows of all folds done, per row, natural logarithm, each under
-        the network learnt without the row's fold: for each value tried, in increasing order. Minus
+        the network learned without the row's fold: for each value tried, in increasing order. Minus
         infinity where cells are missing and inference in a network is too large to judge it.
     folds
         Folds that these values were tried on before the time limit, or an interrupt; 0 where the
@@ -127,14 +128,11 @@ class ESSChoice(Displayed, shown="reason"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choice for a record."""
-        tried = {
-            f"{value:g}": None if found == -inf else found
-            for value, found in self.log_likelihood.items()
-        }
+        tried = {f"{value:g}": mean for value, mean in self.log_likelihood.items()}
         return {
             "value": self.ess,
             "reason": self.reason,
-            "held_out_log_likelihood_per_row": tried,
+            "held_out_log_likelihood_per_row": strict(tried),
             "folds": self.folds,
             "max_parents": self.max_parents,
         }
@@ -199,78 +197,104 @@ def choose_ess(
             "values: expected at least one equivalent sample size, found none"
         )
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
-    n = dataset.n_variables
-    most = 3 if max_parents is None else max_parents
-    sizes = range(max(0, min(most, n - 1)) + 1)
-    k = max(m for m in sizes if m <= 1 or n_families(n, m) <= MAX_FAMILIES)
-    wanted = folds or (FOLDS if dataset.is_complete else INCOMPLETE_FOLDS)
-    division = divided(
-        dataset.row_weights, min(wanted, max(MIN_FOLDS, WORK // n_families(n, k))), seed
-    )
-    order = sorted(
-        values, key=lambda value: (value < 1, value)
-    )  # larger ones win more often
+    max_parents = _affordable_parents(dataset.n_variables, max_parents)
+    division = _division(dataset, folds, max_parents, seed)
+
+    # The log-likelihoods of the rows held out, by value: an array for each fold that was done.
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
         for fold in counted("fold", range(division.n), division.n):
-            rest = division.part(dataset, division.fold != fold)
+            training = division.part(dataset, division.fold != fold)
             held_out = division.part(dataset, division.fold == fold)
-            found = dict(
-                _log_likelihoods(rest, held_out, order, k, counts, seed, control)
+            judged = _log_likelihoods(
+                training, held_out, values, max_parents, counts, seed, control
             )
+            logs = dict(judged)
             if weights and control.is_over:
                 break  # of the first fold, the values that were tried can be compared
-            rows = {value: [*rows.get(value, ()), own] for value, own in found.items()}
+            rows = {value: [*rows.get(value, ()), logs[value]] for value in logs}
             weights.append(held_out.row_weights)
             if control.is_over:
                 break
     if len(rows) < min(2, len(values)):
-        return ESSChoice(BDeu.ess, {}, 0, k)
+        return ESSChoice(BDeu.ess, {}, 0, max_parents)
+    return _smallest_good(rows, weights, max_parents)
+
+
+def _affordable_parents(n_variables: int, max_parents: int | None) -> int:
+    """Return the most parents of the networks: as many as asked for, unless there are too many."""
+    limit = 3 if max_parents is None else max_parents
+    sizes = range(max(0, min(limit, n_variables - 1)) + 1)
+    return max(
+        size
+        for size in sizes
+        if size <= 1 or n_families(n_variables, size) <= MAX_FAMILIES
+    )
+
+
+def _division(
+    dataset: Dataset, folds: int | None, max_parents: int, seed: int
+) -> Folds:
+    """Return the division of the rows: fewer folds where there are many families to score."""
+    default = FOLDS if dataset.is_complete else INCOMPLETE_FOLDS
+    affordable = WORK // n_families(dataset.n_variables, max_parents)
+    n_folds = min(folds or default, max(MIN_FOLDS, affordable))
+    return divided(dataset.row_weights, n_folds, seed)
+
+
+def _smallest_good(
+    rows: dict[float, list[NDArray[np.float64]]],
+    weights: list[NDArray[np.float64]],
+    max_parents: int,
+) -> ESSChoice:
+    """Return the smallest value within one standard error of the best.
+
+    Parameters
+    ----------
+    rows
+        For each value, the log-likelihoods of the rows of each fold, shape (rows of the fold,).
+    weights
+        The weights of the rows of each fold.
+    max_parents
+        Most parents of the networks.
+    """
     tried = sorted(rows)
     weight = np.concatenate(weights)
     logs = np.array([np.concatenate(rows[value]) for value in tried]).round(TIES)
-    per_row = logs @ weight / weight.sum()
-    judged = np.isfinite(per_row)
+    means = logs @ weight / weight.sum()
+    judged = np.isfinite(means)
     if not judged.any():
         raise TooLargeError(
             "inference is too large in the networks by which the equivalent sample size is chosen "
             "where cells are missing: give it as a number"
         )
     smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
-    means = dict(zip(tried, per_row.round(TIES).tolist(), strict=True))
-    return ESSChoice(tried[smallest], means, len(weights), k)
+    log_likelihood = dict(zip(tried, means.round(TIES).tolist(), strict=True))
+    return ESSChoice(tried[smallest], log_likelihood, len(weights), max_parents)
 
 
 def chosen_ess(
     dataset: Dataset,
-    ess: float | Literal["auto"],
     *,
     score: str,
     max_parents: int | None,
     counts: Counts = "expected",
     seed: int,
     time_limit: float | None,
-) -> tuple[float, ESSChoice | None]:
-    """Choose the equivalent sample size where it is to be chosen.
+) -> ESSChoice:
+    """Choose the equivalent sample size of what is learned within a time limit.
 
     Parameters
     ----------
     dataset
-        What is learned from.
-    ess
-        A number or ``auto``.
+        The table that is learned from.
     score
         Name of the score.
     max_parents, counts, seed
         As for :func:`choose_ess`.
     time_limit
         Seconds for all that is learned; a share of them is for the choice.
-
-    Returns
-    -------
-    ess, choice
-        The equivalent sample size, and how it was chosen; ``None`` where it was given.
 
     Raises
     ------
@@ -279,8 +303,6 @@ def chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    if ess != "auto":
-        return ess, None
     if score != BDeu.name:
         raise OptionError(
             f"{as_written('ess', 'auto')} is for {as_written('score', 'bdeu')}, found "
@@ -297,11 +319,11 @@ def chosen_ess(
         )
     if control.is_stopped and not is_interrupted():
         raise KeyboardInterrupt
-    return choice.ess, choice
+    return choice
 
 
 def _log_likelihoods(
-    rest: Dataset,
+    training: Dataset,
     held_out: Dataset,
     values: Sequence[float],
     max_parents: int,
@@ -311,26 +333,36 @@ def _log_likelihoods(
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
     """Yield each value that is tried in time, with the log-likelihood of each row held out."""
     counts: DeletionCounts | ExpectedCounts | None = None
-    if not rest.is_complete and missing != "expected":
+    if not training.is_complete and missing != "expected":
         counts = DeletionCounts(missing)
-    elif not rest.is_complete:
-        limit = control.remaining
+    elif not training.is_complete:
         learned = learned_counts(
-            rest, max_parents=max_parents, seed=seed, time_limit=limit
+            training,
+            max_parents=max_parents,
+            seed=seed,
+            time_limit=control.remaining,
         )
         counts = learned.counts
         if not counts.finished:
             return
-    for value in values:
+    # Larger values are chosen more often: they come first where the time may be short.
+    for value in sorted(values, key=lambda value: (value < 1, value)):
         problem = candidate_parent_sets(
-            rest, BDeu(value), max_parents=max_parents, counts=counts, control=control
+            training,
+            BDeu(value),
+            max_parents=max_parents,
+            counts=counts,
+            control=control,
         )
         parents, _ = heuristic_network(
             problem, None, seed=seed, control=control, **SEARCH_LENGTH
         )
-        left = control.remaining
         network, _ = fitted_network(
-            rest, parents, smoothing=SMOOTHING, counts=missing, time_limit=left
+            training,
+            parents,
+            smoothing=SMOOTHING,
+            counts=missing,
+            time_limit=control.remaining,
         )
         try:
             log_likelihoods = network.log_likelihood_rows(held_out)

@@ -9,7 +9,6 @@ that score best together instead (:mod:`exactlearn.augmentation`).
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import executors
@@ -17,6 +16,7 @@ from exactlearn._runtime.argument_kinds import one_of, refusal
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, for_counts
+from exactlearn._runtime.files import strict
 from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.augmentation import Augmentation, augment
@@ -64,12 +64,12 @@ if TYPE_CHECKING:
 Missing = Counts | Literal["augment"]
 
 MISSING: tuple[Missing, ...] = ("expected", "augment", *get_args(get_args(Counts)[1]))
-"""What missing cells may be learned from by."""
+"""Ways to learn from missing cells."""
 
 STRUCTURE_SHARE = 0.7
 """Share of a time limit for the structure where cells are missing; the rest is for parameters."""
 
-MOST_PROVEN_CELLS = 60
+MAX_PROVEN_CELLS = 60
 """Most missing cells with which a proof of network and completion together is tried."""
 
 
@@ -100,7 +100,8 @@ class LearnedNetwork(
         ``optimal``, ``feasible`` (a limit was reached), ``interrupted``, or how augmentation ended
         (:class:`~exactlearn.augmentation.Augmentation`).
     reason
-        What was done and why; what score, bound and proof refer to; what came short.
+        The methods and why they were taken; the counts that score, bound and proof refer to; what
+        came short.
     seconds
         Wall time of the search for the structure, as in other results and in records of
         ``exactlearn solve``; not of reading, the choice of the score, scoring and parameters.
@@ -187,19 +188,12 @@ class LearnedNetwork(
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for a record: ``None`` stands for an infinite number."""
-        return {
-            "status": self.status,
-            "score": self.score,
-            "bound": self.bound if isfinite(self.bound) else None,
-            "gap": self.gap if isfinite(self.gap) else None,
-            "seconds": self.seconds,
-            "ess": self.ess,
-            "reason": self.reason,
-            "left_out": dict(self.left_out),
-            "counts": self.counts,
-            "parents": named_parents(self.names, self.parents),
-            "reversible": [list(arc) for arc in self.reversible],
-        }
+        keys = ("status", "score", "bound", "gap", "seconds", "ess", "reason")
+        record = {key: getattr(self, key) for key in (*keys, "left_out", "counts")}
+        record["parents"] = named_parents(self.names, self.parents)
+        record["reversible"] = self.reversible
+        finite: dict[str, Any] = strict(record)
+        return finite
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the arcs as a pandas frame: parent, child."""
@@ -332,14 +326,23 @@ def learn(
     [1, 1]
     """
     control = SearchControl(time_limit)
+    remarks: list[str] = []
+    choice = None
+    scored = None
     with executors.running(cluster) as client:
+        # The table, and the constraints by index in it.
         if isinstance(data, Blocks):
             data = merge_rows(data, cluster=client)
         dataset, columns = usable_columns(data, tidy, discretise, drop, states)
         if dataset.left_out:  # an index counts these columns, too
-            given = (("required", required), ("forbidden", forbidden), ("tiers", tiers))
             limits = limits_by_name(
-                {**dict(given), "constraints": constraints}, columns
+                {
+                    "required": required,
+                    "forbidden": forbidden,
+                    "tiers": tiers,
+                    "constraints": constraints,
+                },
+                columns,
             )
             required, forbidden, tiers, constraints = limits.values()
         augments = missing == "augment" and not dataset.is_complete
@@ -360,10 +363,9 @@ def learn(
             seed=seed,
             cluster=client,
         )
-        remarks: list[str] = []
-        choice = None
-        scored = None
-        with SearchControl().running():  # Ctrl-C ends both, and leaves a network
+
+        # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
+        with SearchControl().running():
             if isinstance(score, str):
                 scoring, choice = scoring.with_score(
                     score, ess=ess, time_limit=search.remaining
@@ -379,11 +381,13 @@ def learn(
                     warn_caller(choice.reason, TimeLimitWarning)
             if not augments:
                 scored = scoring.within(search.remaining)
-        found: Result | Augmentation
+
+        # The choice among the parent sets, or network and completion together.
+        result: Result | Augmentation
         if scored is None:
-            found = _augmented(scoring, solver, search.remaining, on_event, remarks)
+            result = _augmented(scoring, solver, search.remaining, on_event, remarks)
         else:
-            found, _ = select(
+            result, _ = select(
                 scored,
                 solver=solver,
                 time_limit=scored.time_left,
@@ -391,43 +395,42 @@ def learn(
                 on_event=on_event,
             )
             remarks += scored.remarks
-            if found.status == "optimal":
-                most = (
-                    "any number of" if max_parents is None else f"at most {max_parents}"
-                )
-                remarks.append(f"no network with {most} parents a variable scores more")
-    if found.status == "infeasible":
-        raise InfeasibleError(found.message)
-    if found.parents is None:
+            if result.status == "optimal":
+                remarks.append(_proof_in_words(max_parents))
+    if result.status == "infeasible":
+        raise InfeasibleError(result.message)
+    if result.parents is None:
         raise SolverError(
-            f"no network was found: {found.message or 'the time was too short'}"
+            f"no network was found: {result.message or 'the time was too short'}"
         )
+
+    # The parameters, and the values of the missing cells.
     with SearchControl().running() as fitting:
         fitting.stage("estimating the parameters")
         network, remark = fitted_network(
             dataset,
-            found.parents,
+            result.parents,
             smoothing=smoothing,
             counts=scoring.counts,
             time_limit=control.remaining,
         )
-        completed = _completed(dataset, network, found)
-        fitting.stage("learnt in %.1f s: %s", control.seconds, found.status)
-    remarks += filter(None, (found.message, remark))
+        completed = _completed(dataset, network, result)
+        fitting.stage("learnt in %.1f s: %s", control.seconds, result.status)
+    remarks += filter(None, (result.message, remark))
     if completed is None:
         remarks.append(
             "exact inference is too large to complete the table by the network"
         )
     return LearnedNetwork(
-        parents=found.parents,
+        parents=result.parents,
         network=network,
         dataset=dataset,
         completed=completed,
-        score=found.score,
-        bound=found.bound,
-        status=found.status,
+        score=result.score,
+        bound=result.bound,
+        status=result.status,
         reason="; ".join(remarks),
-        seconds=found.seconds,
+        seconds=result.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         ess_choice=choice,
         left_out=dataset.left_out,
@@ -435,6 +438,12 @@ def learn(
         counts=None if augments or dataset.is_complete else scoring.counts,
         counts_network=None if scored is None else scored.counts_network,
     )
+
+
+def _proof_in_words(max_parents: int | None) -> str:
+    """Return the claim that a proof of optimality makes."""
+    limit = "any number of" if max_parents is None else f"at most {max_parents}"
+    return f"no network with {limit} parents a variable scores more"
 
 
 def _counts_network(
@@ -473,20 +482,19 @@ def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
 
 
 def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return options of :func:`learn` with the variables of constraints by name."""
-    found = dict(options)
-    for key in ("required", "forbidden"):
-        if key in options:
-            arcs = arcs_by_index(options[key], key, names)
-            found[key] = [(names[tail], names[head]) for tail, head in arcs]
+    """Return the constraints among options of :func:`learn`, with their variables by name."""
+    by_name = dict(options)
+    for key in {"required", "forbidden"} & options.keys():
+        arcs = arcs_by_index(options[key], key, names)
+        by_name[key] = [(names[parent], names[child]) for parent, child in arcs]
     if options.get("tiers"):
         groups = tiers_by_index(options["tiers"], names).groups
-        found["tiers"] = [[names[v] for v in group] for group in groups]
+        by_name["tiers"] = [list(map(names.__getitem__, group)) for group in groups]
     if "constraints" in options:
-        found["constraints"] = constraints_by_name(
+        by_name["constraints"] = constraints_by_name(
             options["constraints"], "constraints", names
         )
-    return found
+    return by_name
 
 
 def _augmented(
@@ -497,32 +505,20 @@ def _augmented(
     remarks: list[str],
 ) -> Augmentation:
     """Find network and completion together; proven, if that is likely to end."""
-    dataset = scoring.dataset
-    n = scoring.dataset.n_variables
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
-    most = scoring.most_parents
+    dataset = scoring.dataset
+    max_parents = scoring.most_parents
     required, forbidden = single_arcs(
         dataset.names, scoring.required, scoring.forbidden, scoring.constraints
     )
-    cells = len(dataset.missing_cells)
-    domain = Domain.of(dataset.cardinalities, dataset.row_weights)
-    if cells > MOST_PROVEN_CELLS or n_families(n, most) > MAX_FAMILIES:
-        method = "t-local"
-        why = "too many for a proof"
-    elif not properties(scoring.score, domain).rises or len(
-        undecided_rows(dataset, scoring.score)
-    ):
-        method = "t-local"
-        why = f"the score {scoring.score.name!r} lacks what a proof needs"
-    else:
-        method = "branching"
-        why = "few enough for a proof"
+    n_cells = len(dataset.missing_cells)
+    method, reason = _augmentation_method(scoring, n_cells)
     result = augment(
         dataset,
         scoring.score,
         method=method,
-        max_parents=most,
+        max_parents=max_parents,
         solver=solver,
         time_limit=limit,
         seed=scoring.seed,
@@ -531,19 +527,32 @@ def _augmented(
         on_event=on_event,
     )
     remarks.append(
-        f"{cells} cells are missing, {why}: network and completion together, by {method}"
+        f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
     )
     return result
 
 
+def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:
+    """Return the method of augmentation, and why: a proof, where that is likely to end."""
+    dataset = scoring.dataset
+    families = n_families(dataset.n_variables, scoring.most_parents)
+    if n_cells > MAX_PROVEN_CELLS or families > MAX_FAMILIES:
+        return "t-local", "too many for a proof"
+    domain = Domain.of(dataset.cardinalities, dataset.row_weights)
+    has_bounds = properties(scoring.score, domain).rises
+    if not has_bounds or len(undecided_rows(dataset, scoring.score)):
+        return "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
+    return "branching", "few enough for a proof"
+
+
 def _completed(
-    dataset: Dataset, network: BayesianNetwork, found: Result | Augmentation
+    dataset: Dataset, network: BayesianNetwork, result: Result | Augmentation
 ) -> Dataset | None:
-    """Return the table with its missing cells filled in."""
+    """Return the table with its missing cells filled in; ``None`` where that is too large."""
     if dataset.is_complete:
         return dataset
-    if isinstance(found, Augmentation):
-        return found.completed(dataset)
+    if isinstance(result, Augmentation):
+        return result.completed(dataset)
     try:
         return dataset.complete(most_probable_completion(network, dataset))
     except TooLargeError:

@@ -173,15 +173,15 @@ class Scoring:
         if ess == "auto":
             from exactlearn.structure.ess_choice import chosen_ess  # it imports this
 
-            ess, choice = chosen_ess(
+            choice = chosen_ess(
                 self.dataset,
-                ess,
                 score=name,
                 max_parents=self.max_parents,
                 counts=self.counts or "expected",
                 seed=self.seed,
                 time_limit=time_limit,
             )
+            ess = choice.ess
         score = parse_score(name, ess=ess, size_weight=size_weight)
         return replace(self, score=score), choice
 

@@ -60,7 +60,7 @@ def neighbours(parents):
 @pytest.fixture
 def any_gain(monkeypatch):
     """Let moves gain anything."""
-    monkeypatch.setattr(search_module, "LEAST_GAIN", -inf)
+    monkeypatch.setattr(search_module, "MIN_GAIN", -inf)
 
 
 def boundary(climb):
