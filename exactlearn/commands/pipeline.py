@@ -21,7 +21,6 @@ from exactlearn.data.codes import repeated
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
-from exactlearn.graphs.orientation import known_directions
 from exactlearn.imputation import Learner
 from exactlearn.scoring.scores import parse_score
 from exactlearn.solvers import constraints as kinds
@@ -112,15 +111,6 @@ def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, A
     }
 
 
-def directions(search: sections.Selection, names: Sequence[str]) -> frozenset[Arc]:
-    """Return the directions that the declared constraints on single arcs leave to adjacencies."""
-    declared = constraints(search, names)
-    forbidden = declared["forbidden"].union(
-        *(constraint.forbidden_arcs for constraint in declared["constraints"])
-    )
-    return known_directions(declared["required"], forbidden)
-
-
 def scoring(
     dataset: el.Dataset, options: sections.CompleteLearning, **keywords: Any
 ) -> Scoring:
@@ -131,19 +121,14 @@ def scoring(
     OptionError
         When one variable is allowed more parents than all are.
     """
-    return Scoring(dataset=dataset, **learning_options(dataset, options), **keywords)
-
-
-def learning_options(
-    dataset: el.Dataset, options: sections.CompleteLearning
-) -> dict[str, Any]:
-    """Return the declared options as keywords of both `learn` and `Scoring`."""
-    return {
-        "score": score_of(options),
-        "max_parents": options.most_parents,
+    return Scoring(
+        dataset=dataset,
+        score=score_of(options),
+        max_parents=options.most_parents,
         **options.chosen("scoring_time seed"),
         **constraints(options, dataset.names),
-    }
+        **keywords,
+    )
 
 
 def incomplete_options(
