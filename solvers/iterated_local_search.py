@@ -101,13 +101,22 @@ class OrderSearch:
         control: SearchControl = UNLIMITED,
         temperature: float = TEMPERATURE,
     ) -> State:
-        """Search as :meth:`improve`; return the best order with its candidates.
+        """Climb from an order, then from perturbed copies; return the best with its candidates.
 
-        A variable without a candidate along the order has the number -1.
+        A variable without a candidate along the order has the number -1. ``temperature`` is that in
+        the beginning, in nats; the other parameters are those of :meth:`improve`.
         """
-        return iterated_local_search(
-            self.lists, order, budget, perturbations, temperature, self.rng, control
-        )
+        lists = self.lists
+        search = begin_search(lists, order)
+        is_over = False
+        # blocks of work, between which the control is looked at
+        while not is_over:
+            until = int(search.counts[WORK]) + BLOCK
+            is_over = continue_search(
+                lists, search, budget, perturbations, temperature, until, self.rng
+            )
+            is_over = is_over or not control.goes_on()
+        return search.top if search.counts[OPTIMA] else search.state
 
     def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
@@ -144,36 +153,6 @@ class SearchState(NamedTuple):
     room: Room
     totals: NDArray[np.float64]
     counts: NDArray[np.int64]
-
-
-def iterated_local_search(
-    lists: Lists,
-    order: NDArray[np.int64],
-    budget: int,
-    perturbations: int,
-    temperature: float,
-    rng: np.random.Generator,
-    control: SearchControl = UNLIMITED,
-) -> State:
-    """Climb from an order, then from perturbed copies; return the best.
-
-    ``temperature`` is that in the beginning, in nats. A variable without a candidate along the
-    order has the number -1. The control ends the search between two blocks of work.
-    """
-    # blocks of work, between which the control is looked at
-    search = begin_search(lists, order)
-    while not continue_search(
-        lists,
-        search,
-        budget,
-        perturbations,
-        temperature,
-        int(search.counts[WORK]) + BLOCK,
-        rng,
-    ):
-        if not control.goes_on():
-            break
-    return search.top if search.counts[OPTIMA] else search.state
 
 
 def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:

@@ -134,30 +134,6 @@ class Multipliers:
         return additions * rounding(*best.tolist(), multipliers)
 
 
-def reaching(
-    adjusted: NDArray[np.float64], child: NDArray[np.integer], best: NDArray[np.float64],
-    bound: float, target: float,
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Return whether a selection above a target may have each candidate, shape (m,).
-
-    With a candidate in place of the best one of its variable, the bound falls by how much less it
-    is worth.
-
-    Parameters
-    ----------
-    adjusted, child
-        Score and multipliers, and variable, of each candidate, shapes (m,).
-    best
-        The highest adjusted score of each variable, shape (n,).
-    bound
-        What follows from these.
-    target
-        What a selection must score more than.
-    """
-    reaches: NDArray[np.bool_] = bound - (best[child] - adjusted) > target
-    return reaches
-
-
 def rewards(
     problem: Candidates,
     clusters: NDArray[np.bool_],

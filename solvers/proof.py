@@ -485,20 +485,15 @@ Branching = tuple[Side, Side]
 def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
     """Return the strongly connected groups of at least two variables, each in their order."""
     position = {v: i for i, v in enumerate(problem)}
-    tails: list[int] = []
-    heads: list[int] = []
+    arcs: list[tuple[int, int]] = []
     for v, candidates in problem.items():
         parents = members_of(reduce(or_, (p for _, p in candidates), 0))
-        inside = [position[u] for u in parents if u in position]
-        tails += inside
-        heads += [position[v]] * len(inside)
-    labels = strong_components(
-        np.array(tails, np.int64), np.array(heads, np.int64), len(problem)
-    )
-    groups: dict[int, list[int]] = {}
-    for v, label in zip(problem, labels.tolist(), strict=True):
-        groups.setdefault(label, []).append(v)
-    return sorted(tuple(group) for group in groups.values() if len(group) > 1)
+        arcs += [(position[u], position[v]) for u in parents if u in position]
+    tails, heads = np.array(arcs, np.int64).reshape(-1, 2).T
+    labels = strong_components(tails, heads, len(problem))
+    variables = np.array(list(problem), np.int64)
+    parts = [tuple(variables[labels == label].tolist()) for label in np.unique(labels)]
+    return sorted(part for part in parts if len(part) > 1)
 
 
 def _size(problem: Problem) -> int:

@@ -102,8 +102,13 @@ class SatisfiedClusters:
         each = np.append(values, 0.0)[self.order]
         return _look_up(self.bits, each.reshape(-1, BITS) @ SUBSETS)
 
-    def columns_of(self, candidates: NDArray[np.int64] | slice) -> NDArray[np.bool_]:
-        """Return whether some candidates satisfy each cluster, shape (clusters, candidates)."""
+    def columns_of(
+        self, candidates: int | slice | NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return whether some candidates satisfy each cluster, shape (clusters, candidates).
+
+        Of a single candidate, by its number, the shape is (clusters,).
+        """
         # bits back to rows, in the order of the clusters
         held = np.unpackbits(self.bits[:, candidates], axis=0, bitorder="little")
         of_clusters = np.argsort(self.order, kind="stable")[(self.order < 0).sum() :]

@@ -30,7 +30,7 @@ from exactlearn.augmentation.restricted_master import RestrictedMaster
 from exactlearn.augmentation.solutions import SolutionPool
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.enumeration import enumerate_networks
-from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.root import cluster_multipliers
 
 # Missing cells from which on the subgradient method comes first; with fewer, linear programs find
@@ -199,8 +199,9 @@ def _promising(
     """Return which families may be part of a network that beats the target, and the network."""
     adjusted = relaxation.adjusted(dual.multipliers)
     child = relaxation.families.child
-    kept = reaching(adjusted.scores, child, adjusted.best, adjusted.total, target)
-    kept[list(network)] = True  # every variable keeps one, without a cycle
+    # with a family in place of its child's best, the bound falls by how much less it is worth
+    kept = adjusted.total - (adjusted.best[child] - adjusted.scores) > target
+    kept[network] = True  # every variable keeps one, without a cycle
     return kept
 
 

@@ -14,6 +14,8 @@ that exchanging two of them improves are left out, and of two that an exchange m
 worse the one with the rows out of order (theorem *Exchange*, docs/theory/augmentation.md).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,7 +52,7 @@ def _is_dominated(
     incomplete: IncompleteRows,
     at: NDArray[np.int64],
     k: int,
-    o: int,
+    place: int,
     work: NDArray[np.int64],
 ) -> bool:
     """Return whether exchanging a row with one placed before is better, or as good and in order.
@@ -59,26 +61,27 @@ def _is_dominated(
     """
     multipliers = incomplete.multipliers
     first = incomplete.first[k]
-    t = incomplete.alike[k]
-    b = o - first
-    while t >= 0:
+    b = place - first
+    earlier = incomplete.alike[k]
+    while earlier >= 0:
         work[0] += 1
-        other = incomplete.first[t]
-        a = at[t] - other
+        earlier_first = incomplete.first[earlier]
+        a = at[earlier] - earlier_first
+        # less multipliers to pay if the two rows exchange their cells
         gain = (
-            multipliers[at[t]]
-            + multipliers[o]
-            - multipliers[other + b]
+            multipliers[at[earlier]]
+            + multipliers[place]
+            - multipliers[earlier_first + b]
             - multipliers[first + a]
         )
         if a != b and (gain > MARGIN or (a > b and gain == 0.0)):
             return True
-        t = incomplete.alike[t]
+        earlier = incomplete.alike[earlier]
     return False
 
 
 @in_place_kernel
-def _rest(
+def _bound_of_rest(
     family: FamilyTable,
     table: MissingCells,
     incomplete: IncompleteRows,
@@ -86,29 +89,29 @@ def _rest(
     earlier: NDArray[np.float64],
     work: NDArray[np.int64],
 ) -> float:
-    """Return the most that the rows from number ``begin`` on can add."""
+    """Return the most that the rows from number ``begin`` on can add.
+
+    ``earlier`` holds the weight of rows before that can be in each cell, 0 before and after.
+    """
     total = 0.0
     for k in range(begin, len(incomplete.rows)):
         work[0] += incomplete.end[k] - incomplete.first[k]
         w = table.weights[incomplete.rows[k]]
-        most = -np.inf
-        for o in range(incomplete.first[k], incomplete.end[k]):
-            place = incomplete.cells[o]
-            most = max(
-                most,
-                increment_at(family, place, w, earlier[place])
-                - incomplete.multipliers[o],
-            )
-            earlier[place] += w
-        total += most
+        largest = -np.inf
+        for place in range(incomplete.first[k], incomplete.end[k]):
+            cell = incomplete.cells[place]
+            increment = increment_at(family, cell, w, earlier[cell])
+            largest = max(largest, increment - incomplete.multipliers[place])
+            earlier[cell] += w
+        total += largest
     for k in range(begin, len(incomplete.rows)):
-        for o in range(incomplete.first[k], incomplete.end[k]):
-            earlier[incomplete.cells[o]] = 0.0
+        for place in range(incomplete.first[k], incomplete.end[k]):
+            earlier[incomplete.cells[place]] = 0.0
     return total
 
 
 @in_place_kernel
-def _best_cell(
+def _best_place(
     family: FamilyTable,
     incomplete: IncompleteRows,
     at: NDArray[np.int64],
@@ -118,22 +121,21 @@ def _best_cell(
     work: NDArray[np.int64],
     max_work: int,
 ) -> tuple[int, float]:
-    """Return where among a row's cells not tried it gains most, and what."""
+    """Return where among a row's places not tried it gains most, or -1, and what it gains."""
     best = -1
-    most = -np.inf
+    largest = -np.inf
     work[0] += incomplete.end[k] - incomplete.first[k]
-    for o in range(incomplete.first[k], incomplete.end[k]):
-        if not tried[o] and not (
-            work[0] <= max_work and _is_dominated(incomplete, at, k, o, work)
-        ):
-            gained = (
-                increment_at(family, incomplete.cells[o], w, 0.0)
-                - incomplete.multipliers[o]
-            )
-            if gained > most:
-                best = o
-                most = gained
-    return best, most
+    for place in range(incomplete.first[k], incomplete.end[k]):
+        if tried[place]:
+            continue
+        if work[0] <= max_work and _is_dominated(incomplete, at, k, place, work):
+            continue
+        increment = increment_at(family, incomplete.cells[place], w, 0.0)
+        gain = increment - incomplete.multipliers[place]
+        if gain > largest:
+            best = place
+            largest = gain
+    return best, largest
 
 
 @in_place_kernel
@@ -141,167 +143,196 @@ def _search(
     family: FamilyTable,
     table: MissingCells,
     incomplete: IncompleteRows,
-    most_nodes: int,
+    max_nodes: int,
     earlier: NDArray[np.float64],
     tried: NDArray[np.bool_],
-    added: NDArray[np.float64],
+    scores: NDArray[np.float64],
     at: NDArray[np.int64],
     best_at: NDArray[np.int64],
     work: NDArray[np.int64],
 ) -> tuple[float, float]:
     """Place the rows by depth-first search; return a bound, and the score of the best placement.
 
-    Row k stands at place ``at[k]``; ``added[k]`` is the score with those before it, at first that
+    Row k stands at place ``at[k]``; ``scores[k]`` is the score with those before it, at first that
     of the complete rows.
     """
     n = len(at)
-    max_work = WORK * most_nodes
+    max_work = WORK * max_nodes
     root = np.inf
     best = -np.inf
-    left_open = -np.inf
+    open_bound = -np.inf
     k = 0
     nodes = 0
-    entering = True
+    is_entering = True
     while k >= 0:
-        if entering:  # bound the node
+        if is_entering:
+            # bound the node; without time for that, the first leaf ends the search
             nodes += 1
-            entering = False
-            bound = (
-                np.inf
-            )  # where there is no more time for bounds, the first leaf ends the search
+            is_entering = False
+            bound = np.inf
             if work[0] <= max_work or k == n:
-                bound = added[k] + _rest(family, table, incomplete, k, earlier, work)
-            root = min(root, bound) if nodes == 1 else root
+                rest = _bound_of_rest(family, table, incomplete, k, earlier, work)
+                bound = scores[k] + rest
+            if nodes == 1:
+                root = bound
             if k == n and bound > best:
                 best = bound
                 overwrite(best_at, at)
+            # leave it: nothing better is below, or there is no time for it
             if bound <= best + LEAST_IMPROVEMENT + ROUNDING * abs(best):
                 k -= 1
                 continue
             if work[0] > max_work and best > -np.inf:
-                left_open = root
+                open_bound = root
                 break
-            if nodes > most_nodes and best > -np.inf:
-                left_open = max(left_open, bound)
+            if nodes > max_nodes and best > -np.inf:
+                open_bound = max(open_bound, bound)
                 k -= 1
                 continue
-            for o in range(incomplete.first[k], incomplete.end[k]):
-                tried[o] = False
-        else:  # back from below: take the row out again
-            add_weight(
-                family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]]
-            )
+            for place in range(incomplete.first[k], incomplete.end[k]):
+                tried[place] = False
+        else:
+            # back from below: take the row out again
+            w = table.weights[incomplete.rows[k]]
+            add_weight(family, incomplete.cells[at[k]], -w)
         # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
-        at[k], gained = _best_cell(family, incomplete, at, k, w, tried, work, max_work)
+        at[k], gain = _best_place(family, incomplete, at, k, w, tried, work, max_work)
         if at[k] < 0:
             k -= 1
             continue
         tried[at[k]] = True
         add_weight(family, incomplete.cells[at[k]], w)
-        added[k + 1] = added[k] + gained
+        scores[k + 1] = scores[k] + gain
         k += 1
-        entering = True
-    return max(best, left_open), best
+        is_entering = True
+    return max(best, open_bound), best
+
+
+class Placement(NamedTuple):
+    """A bound on a family's score, less its multipliers, and the best local completion met.
+
+    Attributes
+    ----------
+    bound
+        No completion of the family's columns scores more.
+    score
+        Score of the local completion, equal to the bound where the search was finished; ``-inf``
+        where there is only the bound that the search would begin with.
+    rows, cells
+        The rows with missing cells in the columns, and the cell of the table (configuration times
+        states plus state) each was placed into, shapes (k,).
+    charge
+        The sum of the multipliers there.
+    work
+        Cells that the search has looked at.
+    """
+
+    bound: float
+    score: float
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    charge: float
+    work: int
 
 
 @kernel
-def place_rows(
-    which: NDArray[np.int64],
+def bound_families(
+    families: NDArray[np.int64],
     table: MissingCells,
     terms: FamilyTerms,
-    most_nodes: int,
-    complete: bool,
-) -> tuple[
-    NDArray[np.float64], float, int, NDArray[np.int64], NDArray[np.int64], float
-]:
-    """Place the rows with missing cells so that families score most, less their multipliers.
+    max_nodes: int,
+) -> NDArray[np.float64]:
+    """Return a bound on the score of each of some families, less its multipliers, shape (k,).
+
+    The parameters are those of :func:`best_placement`, but for the numbers of the families.
+    """
+    bounds = np.empty(len(families))
+    for k, family in enumerate(families):
+        bounds[k] = best_placement(family, table, terms, max_nodes, False).bound
+    return bounds
+
+
+@kernel
+def best_placement(
+    number: int,
+    table: MissingCells,
+    terms: FamilyTerms,
+    max_nodes: int,
+    is_complete: bool,
+) -> Placement:
+    """Place the rows with missing cells so that a family scores most, less its multipliers.
 
     Parameters
     ----------
-    which
-        Numbers of the families in the terms, at least one.
+    number
+        The family's number in the terms.
     table
         The incomplete table and the Lagrange multipliers.
     terms
         The families and the score.
-    most_nodes
+    max_nodes
         Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
         node, the search ends with the bound that it began with.
-    complete
-        Whether a completion is wanted. Where none can be found with so few nodes, there is
-        otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
-
-    Returns
-    -------
-    bounds
-        No completion of a family's columns scores more, less its multipliers, shape (which,).
-    best
-        Score of the completion found for the last family, less its multipliers; equal to the bound
-        where the search was finished.
-    work
-        Cells that its search has looked at.
-    rows, cells
-        Its rows with missing cells, and the cell of the table (configuration times states plus
-        state) each was placed into, shapes (k,).
-    charge
-        The sum of the multipliers there.
+    is_complete
+        Whether a completion is needed. Otherwise there is none where so few nodes find none.
     """
-    bounds = np.empty(len(which))
-    max_work = WORK * most_nodes
+    max_work = WORK * max_nodes
+    # count the rows that are complete in the family's columns
+    columns = terms.columns[number, : terms.size[number]]
+    size = 1
+    for v in columns:
+        size *= table.cardinalities[v]
+    states = table.cardinalities[columns[0]]
+    family = FamilyTable(
+        columns,
+        states,
+        terms.functions,
+        terms.cell[number],
+        terms.configuration[number],
+        np.zeros(size),
+        np.zeros(size // states),
+    )
+    rows = np.empty(len(table.weights), np.int64)
+    score, n, n_places = count_rows(family, table, rows)
+    score -= terms.penalty[number]
+    # list the places of the others
+    incomplete = IncompleteRows(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.zeros(n_places, np.int64),
+        np.zeros(n_places),
+        np.empty(n, np.int64),
+    )
+    scores = np.zeros(n + 1)
+    at = np.empty(n, np.int64)
+    payers = payers_of(table.payers, columns)
+    list_places(family, table, payers, rows, incomplete, scores[1:], at)
+    earlier = np.zeros(size)
     work = np.zeros(1, np.int64)
-    rows = cells = work[1:]
-    best = charge = 0.0
-    for number, i in enumerate(which):
-        # count the complete rows, and list the places of the others
-        columns = terms.columns[i, : terms.size[i]]
-        size = 1
-        r = table.cardinalities[columns[0]]
-        for v in columns:
-            size *= table.cardinalities[v]
-        f = terms.cell[i]
-        g = terms.configuration[i]
-        counts = np.zeros(size)
-        sums = np.zeros(size // r)
-        earlier = np.zeros(size)
-        family = FamilyTable(columns, r, terms.functions, f, g, counts, sums)
-        found = np.empty(len(table.weights), np.int64)
-        work[0] = 0
-        score, n, n_places = count_rows(family, table, found)
-        score -= terms.penalty[i]
-        rows = np.empty(n, np.int64)
-        first = np.empty(n, np.int64)
-        end = np.empty(n, np.int64)
-        places = np.zeros(n_places, np.int64)
-        multipliers = np.zeros(n_places)
-        alike = np.empty(n, np.int64)
-        at = np.empty(n, np.int64)
-        best_at = np.zeros(n, np.int64)
-        incomplete = IncompleteRows(rows, first, end, places, multipliers, alike)
-        added = np.zeros(n + 1)
-        payers = payers_of(table.payers, columns)
-        list_places(family, table, payers, found, incomplete, added[1:], at)
-        if not complete and n * n_places > 2 * max_work:
-            # too many places for a search: the bound that it would begin with
-            bounds[number] = score + _rest(family, table, incomplete, 0, earlier, work)
-            best = -np.inf
-            cells = rows[:0]
-            continue
-        added[0], tried = score, np.empty(n_places, np.bool_)
-        bounds[number], best = _search(
-            family,
-            table,
-            incomplete,
-            most_nodes,
-            earlier,
-            tried,
-            added,
-            at,
-            best_at,
-            work,
-        )
-        cells = places[best_at]
-        charge = 0.0
-        for o in best_at:
-            charge += multipliers[o]
-    return bounds, best, work[0], rows, cells, charge
+    if not is_complete and n * n_places > 2 * max_work:
+        # too many places for a search: the bound that it would begin with
+        bound = score + _bound_of_rest(family, table, incomplete, 0, earlier, work)
+        return Placement(bound, -np.inf, rows[:0], rows[:0], 0.0, work[0])
+    # place them by branch and bound
+    scores[0] = score
+    best_at = np.zeros(n, np.int64)
+    tried = np.empty(n_places, np.bool_)
+    bound, best = _search(
+        family,
+        table,
+        incomplete,
+        max_nodes,
+        earlier,
+        tried,
+        scores,
+        at,
+        best_at,
+        work,
+    )
+    charge = 0.0
+    for place in best_at:
+        charge += incomplete.multipliers[place]
+    cells = incomplete.cells[best_at]
+    return Placement(bound, best, incomplete.rows, cells, charge, work[0])

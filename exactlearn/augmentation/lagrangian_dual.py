@@ -240,7 +240,8 @@ def subgradient_method(
             slope[master.paid(completion)] += 1.0
         size = FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps)
         charges.move(slope, size * scale)
-        weights.move(counts - master.met(chosen).sum(axis=1), size)
+        satisfied = master.satisfied.columns_of(chosen).sum(axis=1)
+        weights.move(counts - satisfied, size)
         average *= 1.0 - 1.0 / MEMORY
         average[chosen] += 1.0 / MEMORY
         if k % MEMORY == MEMORY - 1:

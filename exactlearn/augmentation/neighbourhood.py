@@ -39,7 +39,7 @@ from exactlearn.augmentation.threshold_query import best_above
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.dual_bounds import tighten_bound
-from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.root import CuttingPlanes
 
 # Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
@@ -113,11 +113,13 @@ class MoveSearch:
     @cached_property
     def gap(self) -> float:
         """Bound of the networks before any move, less the target."""
-        scores = self.store.scores + self.rewards
-        best = np.maximum.reduceat(scores, self.store.families.first[:-1])
-        return max(
-            0.0, float(best.sum()) - self.multipliers.total - self.solution.target
-        )
+        bound = float(self.reach(self.store.scores).max())
+        return max(0.0, bound - self.solution.target)
+
+    def reach(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the bound on networks with each family, by their scores, shape (families,)."""
+        adjusted = scores + self.rewards
+        return self.multipliers.reach_of(self.store.families.flat, adjusted)
 
     def bounds(
         self, moves: NDArray[np.int64]
@@ -165,13 +167,9 @@ class MoveSearch:
         Return ``None`` where the bound excludes every network.
         """
         families = self.store.families
-        target = self.solution.target
-        adjusted = scores + self.rewards
-        best = np.maximum.reduceat(adjusted, families.first[:-1])
-        bound = float(best.sum()) - self.multipliers.total
-        if not bound > target:
+        keep = self.reach(scores) > self.solution.target
+        if not keep.any():
             return None
-        keep = reaching(adjusted, families.child, best, bound, target)
         problem = families.take(keep).problem(scores[keep])
         return problem if problem.is_feasible else None
 

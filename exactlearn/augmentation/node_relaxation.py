@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.augmentation.families import Families, FamilyTerms
-from exactlearn.augmentation.family_bounds import WORK, place_rows
+from exactlearn.augmentation.family_bounds import WORK, best_placement, bound_families
 from exactlearn.augmentation.incomplete_rows import MissingCells, family_charges
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import TooLargeError
@@ -166,7 +166,7 @@ class NodeRelaxation:
         bounds = np.full(len(which), np.inf)
 
         def bound(piece: int, _: None) -> NDArray[np.float64]:
-            return place_rows(pieces[piece], cells, terms, most_nodes, False)[0]
+            return bound_families(pieces[piece], cells, terms, most_nodes)
 
         for k, bounded in enumerate(
             in_order(bound, len(pieces), lambda: None, threads)
@@ -312,15 +312,14 @@ class NodeRelaxation:
         """Return the local completion that maximises a family's score, fixed cells included."""
         cells = self.cells
         terms = self.terms
-        _, best, _, rows, placed, charge = place_rows(
-            np.array([number]), cells, terms, NODE_BUDGET, True
-        )
+        placement = best_placement(number, cells, terms, NODE_BUDGET, True)
         columns = terms.columns[number, : terms.size[number]]
         codes = cells.codes[columns]
         numbers = cells.number[columns]
         shape = tuple(cells.cardinalities[columns].tolist())
-        codes[:, rows] = np.unravel_index(placed, shape, order="F")
+        codes[:, placement.rows] = np.unravel_index(placement.cells, shape, order="F")
         missing = numbers[numbers >= 0]
         states = codes[numbers >= 0].astype(np.int64)
         order = np.argsort(missing)
-        return LocalCompletion(number, missing[order], states[order], best + charge)
+        score = placement.score + placement.charge
+        return LocalCompletion(number, missing[order], states[order], score)

@@ -21,6 +21,7 @@ from exactlearn.augmentation.node_relaxation import LocalCompletion, NodeRelaxat
 from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.relaxation import LinearProgram
+from exactlearn.solvers.satisfied_clusters import SatisfiedClusters
 from exactlearn.solvers.separation import (
     FEW_CLUSTERS,
     counted_clusters,
@@ -96,7 +97,11 @@ class RestrictedMaster:
         n = families.n_variables
         h = len(cells.rows)
         states = cells.states
-        self._n_rows, self.clusters = n + h, Counted.none(n)
+        self._n_rows = n + h
+        self.clusters = Counted.none(n)
+        self.satisfied = SatisfiedClusters.of(
+            families.flat, self.clusters.clusters, self.clusters.counts
+        )
         # one family for each variable; all states of a missing cell but one are not its state
         sides = np.concatenate([np.ones(n), states - 1.0])
         self._lp = LinearProgram()
@@ -141,8 +146,9 @@ class RestrictedMaster:
             child,
             *(self._link_rows[link] for link in links if link in self._link_rows),
         ]
-        met = np.flatnonzero(self.met(np.array([completion.number]))[:, 0])
-        items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
+        satisfied = np.flatnonzero(self.satisfied.columns_of(completion.number))
+        rows += [self._cluster_rows[k] for k in satisfied]
+        items = np.array(rows, np.int64)
         self._lp.add_columns(
             np.array([completion.score]), np.array([0, len(items)]), items
         )
@@ -155,8 +161,8 @@ class RestrictedMaster:
     def reduced_cost(self, completion: LocalCompletion, solved: Solved) -> float:
         """Return the reduced cost of a local completion."""
         charge = float(solved.cell_multipliers[self.paid(completion)].sum())
-        met = self.met(np.array([completion.number]))[:, 0]
-        reward = float(solved.multipliers.values @ met)
+        satisfied = self.satisfied.columns_of(completion.number)
+        reward = float(solved.multipliers.values @ satisfied)
         value = float(solved.values[self.families.child[completion.number]])
         return completion.score - charge + reward - value
 
@@ -173,15 +179,6 @@ class RestrictedMaster:
         payers = payers_of(self._cells.payers, columns)[place]
         which, at = np.nonzero(payers >= 0)
         return payers[which, at], cells[which], states[which]
-
-    def met(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which clusters some families satisfy, shape (clusters, families)."""
-        clusters = self.clusters.clusters
-        has = self.families.has[number]
-        inside = clusters[:, self.families.child[number]]
-        parents = clusters.astype(np.int64) @ has.T - inside
-        met: NDArray[np.bool_] = inside & (parents < self.clusters.counts[:, None])
-        return met
 
     def _add_links(self, links: Iterable[Link]) -> None:
         """Keep the local completions of payers below the missing cells' states.
@@ -236,7 +233,11 @@ class RestrictedMaster:
             np.concatenate([self.clusters.clusters, clusters.clusters]),
             np.concatenate([self.clusters.counts, clusters.counts]),
         )
-        row, column = np.nonzero(self.met(self._numbers)[before:])
+        added = SatisfiedClusters.of(
+            self.families.flat, clusters.clusters, clusters.counts
+        )
+        self.satisfied = self.satisfied.append(added, before)
+        row, column = np.nonzero(added.columns_of(self._numbers))
         starts = np.searchsorted(row, np.arange(k + 1)).astype(np.int64)
         lower = clusters.counts.astype(float)
         self._lp.add_rows(lower, np.full(k, np.inf), starts, column + len(self._cell))
