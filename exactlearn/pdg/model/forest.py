@@ -51,8 +51,8 @@ def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
         order.append(variable)
         stack.extend(reversed(children[variable]))
     if len(order) < n:
-        rest = sorted(set(range(n)) - set(order))
-        raise CheckError(f"the forest has a cycle among variables {rest}")
+        in_cycles = sorted(set(range(n)) - set(order))
+        raise CheckError(f"the forest has a cycle among variables {in_cycles}")
     return tuple(order)
 
 
@@ -163,16 +163,15 @@ def variable_forest(
         As `forest_over`.
     """
     # A neighbour that is no part of the order counts as above all: no given root may have any.
-    place = dict.fromkeys(range(len(adjacency)), -1) | {
-        v: i for i, v in enumerate(order)
-    }
+    place = [-1] * len(adjacency)
+    for i, v in enumerate(order):
+        place[v] = i
     above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
     contexts: list[tuple[int, ...]] = [()] * len(adjacency)
     parent_of = [-1] * len(adjacency) if parents is None else list(parents)
     for variable in reversed(order):
-        contexts[variable] = context = tuple(
-            sorted(above[variable], key=place.__getitem__)
-        )
+        context = tuple(sorted(above[variable], key=place.__getitem__))
+        contexts[variable] = context
         if parents is None and context:
             parent_of[variable] = context[-1]
         parent = parent_of[variable]
@@ -183,24 +182,23 @@ def variable_forest(
                 " but neither stands above the other in the forest"
             )
         if parent >= 0:
-            above[parent].update(u for u in context if u != parent)
+            above[parent].update(above[variable] - {parent})
     return VariableForest(tuple(order), tuple(contexts), tuple(parent_of))
 
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
     """Return the connected components of a graph, each in increasing order."""
-    parts = []
-    seen: set[int] = set()
-    for start in range(len(adjacency)):
-        if start not in seen:
-            reached = {start}
-            stack = [start]
-            while stack:
-                fresh = adjacency[stack.pop()] - reached
-                reached |= fresh
-                stack.extend(fresh)
-            seen |= reached
-            parts.append(tuple(sorted(reached)))
+    parts: list[tuple[int, ...]] = []
+    unseen = set(range(len(adjacency)))
+    while unseen:
+        part = {min(unseen)}
+        stack = list(part)
+        while stack:
+            neighbours = adjacency[stack.pop()] - part
+            part |= neighbours
+            stack.extend(neighbours)
+        unseen -= part
+        parts.append(tuple(sorted(part)))
     return parts
 
 
@@ -213,14 +211,10 @@ def clique_orders(
     first, then those with fewer states: separators near the top have few configurations.
     """
     members = set(component)
-    cliques = [clique for clique in tree.cliques if members.issuperset(clique)]
-    share = Counter(v for clique in cliques for v in clique)
-    rank = {v: (-share[v], cardinalities[v], v) for v in component}
-    return [
-        _top_down(tree.rooted_at(i), members, rank)
-        for i, clique in enumerate(tree.cliques)
-        if members.issuperset(clique)
-    ]
+    cliques = [i for i, c in enumerate(tree.cliques) if members.issuperset(c)]
+    n_cliques = Counter(v for i in cliques for v in tree.cliques[i])
+    rank = {v: (-n_cliques[v], cardinalities[v], v) for v in component}
+    return [_top_down(tree.rooted_at(i), members, rank) for i in cliques]
 
 
 def _top_down(

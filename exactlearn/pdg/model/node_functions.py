@@ -35,76 +35,86 @@ class NodeFunction:
     """
 
     def __init__(self, graph: DecisionGraph, v: int, path: Sequence[int]) -> None:
-        functions = np.arange(
-            graph.node_counts[v]
-        )  # of the nodes of the ancestor at hand
-        count = len(functions)
+        # The function of each node of the ancestor at hand.
+        functions = np.arange(graph.node_counts[v])
+        n_functions = len(functions)
         child = v
         self._levels: list[tuple[int, int, NDArray[np.int64]]] = []
-        for u in path:
-            place = graph.children[u].index(child)
-            after = functions[
-                graph.successors_of(u)[:, :, place] - graph.first_nodes[child]
-            ]
-            after = np.where(graph.parameters_of(u) > 0, after, -1)
+        for ancestor in path:
+            after = functions[graph.edges_into(child)]
+            after = np.where(graph.parameters_of(ancestor) > 0, after, -1)
+            varies = _varies(after, 1)
+            # A node whose states all lead to one function has that function itself.
             functions = after.max(axis=1)
-            varies = (
-                np.where(after < 0, functions[:, None], after).min(axis=1) < functions
-            )
             if varies.any():
                 groups, first = index_rows(after[varies].astype(np.int32))
-                functions[varies] = count + groups
-                self._levels.append((u, count, after[varies][first]))
-                count += len(first)
-            child = u
-        self._root, self._levels = int(functions[0]), self._levels[::-1]
+                functions[varies] = n_functions + groups
+                self._levels.insert(0, (ancestor, n_functions, after[varies][first]))
+                n_functions += len(first)
+            child = ancestor
+        self._root = int(functions[0])
 
     @property
     def needed(self) -> list[int]:
         """Ancestors that the function depends on, from the root on."""
         reached = np.array([self._root])
         needed = []
-        for u, first, after in self._levels:
-            here = (reached >= first) & (reached < first + len(after))
-            if here.any():
-                needed.append(u)
-                reached = np.unique(
-                    np.append(reached[~here], after[reached[here] - first])
-                )
+        for ancestor, first, after in self._levels:
+            is_here = _is_within(reached, first, after)
+            if is_here.any():
+                needed.append(ancestor)
+                below = after[reached[is_here] - first]
+                reached = np.unique(np.append(reached[~is_here], below))
         return needed
 
     def table(self) -> NDArray[np.int64]:
         """Return the node for each configuration of the needed ancestors, -1 where impossible."""
         table = np.array(self._root)
         needed = self.needed
-        for u, first, after in self._levels:
-            if u in needed:
-                here = (table >= first) & (table < first + len(after))
-                following = after[np.where(here, table - first, 0)]
-                table = np.where(here[..., None], following, table[..., None])
+        for ancestor, first, after in self._levels:
+            if ancestor in needed:
+                is_here = _is_within(table, first, after)
+                below = after[np.where(is_here, table - first, 0)]
+                table = np.where(is_here[..., None], below, table[..., None])
         return table
 
 
+def _is_within(
+    functions: NDArray[np.int64], first: int, after: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which functions are those of the level that begins at ``first``."""
+    return (functions >= first) & (functions < first + len(after))
+
+
 def without_redundant(
-    above: list[int], table: NDArray[np.int64]
+    above: Sequence[int], table: NDArray[np.int64]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Remove ancestors that the others determine as far as it matters, nearest first."""
+    """Remove ancestors that the others determine as far as it matters, nearest first.
+
+    Parameters
+    ----------
+    above
+        The variable of each axis.
+    table
+        Node of each configuration, -1 where impossible.
+    """
+    above = list(above)
     for axis in reversed(range(table.ndim)):
         if not _varies(table, axis).any():
             table = table.max(axis=axis)
-            above = [*above[:axis], *above[axis + 1 :]]
+            del above[axis]
     return above, table
 
 
 def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
     """Return where possible configurations that differ in one axis reach different nodes."""
-    most = table.max(axis=axis, keepdims=True)
-    varies: NDArray[np.bool_] = (np.where(table < 0, most, table) < most).any(axis=axis)
+    largest = table.max(axis=axis, keepdims=True)
+    varies: NDArray[np.bool_] = ((table >= 0) & (table < largest)).any(axis=axis)
     return varies
 
 
 def node_contexts(
-    table: NDArray[np.int64], most: int
+    table: NDArray[np.int64], max_contexts: int
 ) -> tuple[dict[int, list[Cube]], bool]:
     """Return contexts of each node, by a decision tree, and whether they are all.
 
@@ -114,44 +124,38 @@ def node_contexts(
     contexts: dict[int, list[Cube]] = {}
     queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
     queue = [({}, table, list(range(table.ndim)))]
-    complete = True
+    is_complete = True
     for cube, whole, all_axes in queue:
         axes, part = without_redundant(all_axes, whole)
         if part.ndim == 0:
             contexts.setdefault(int(part), []).append(cube)
-        elif len(queue) > most:
-            complete = False
+        elif len(queue) > max_contexts:
+            is_complete = False
         else:
-            split = [_grouped(part, k) for k in range(part.ndim)]
-            chosen = min(
-                range(part.ndim),
-                key=lambda k: sum(_n_nodes(s) for s in split[k].values()),
-            )
-            rest = [*axes[:chosen], *axes[chosen + 1 :]]
-            for group, part_of_states in split[chosen].items():
-                queue.append((cube | {axes[chosen]: group}, part_of_states, rest))
-    return {node: _joined(cubes) for node, cubes in contexts.items()}, complete
+            splits = [_grouped(part, place) for place in range(part.ndim)]
+            place = min(range(part.ndim), key=lambda k: _total_nodes(splits[k]))
+            axis = axes.pop(place)
+            for states, part_of_states in splits[place].items():
+                queue.append((cube | {axis: states}, part_of_states, axes))
+    return {node: _joined(cubes) for node, cubes in contexts.items()}, is_complete
 
 
 def _joined(cubes: list[Cube]) -> list[Cube]:
-    """Join contexts that differ in the states of one axis, as long as there are such."""
+    """Join disjoint contexts that differ in the states of one axis, as long as there are such."""
     before = len(cubes) + 1
     while len(cubes) < before:
         before = len(cubes)
         for axis in sorted({axis for cube in cubes for axis in cube}):
-            groups: dict[
-                tuple[bool, frozenset[tuple[int, tuple[int, ...]]]], tuple[int, ...]
-            ] = {}
+            # By what the contexts say of the other axes: the states of this one.
+            groups: dict[frozenset[tuple[int, tuple[int, ...]]], tuple[int, ...]] = {}
             for cube in cubes:
-                key = (
-                    axis in cube,
-                    frozenset((a, x) for a, x in cube.items() if a != axis),
-                )
-                groups[key] = groups.get(key, ()) + cube.get(axis, ())
-            cubes = [
-                dict(rest) | ({axis: tuple(sorted(own))} if there else {})
-                for (there, rest), own in groups.items()
-            ]
+                states = cube.get(axis, ())
+                key = frozenset(cube.items() - {(axis, states)})
+                groups[key] = groups.get(key, ()) + states
+            cubes = []
+            for key, states in groups.items():
+                axis_states = {axis: tuple(sorted(states))} if states else {}
+                cubes.append(dict(key) | axis_states)
     return cubes
 
 
@@ -167,8 +171,9 @@ def _grouped(
     return {tuple(group): slices[group[0]] for group in groups.values()}
 
 
-def _n_nodes(table: NDArray[np.int64]) -> int:
-    return len(np.unique(table[table >= 0]))
+def _total_nodes(parts: dict[tuple[int, ...], NDArray[np.int64]]) -> int:
+    """Return the number of different nodes in each table, added up."""
+    return sum(len(np.unique(part[part >= 0])) for part in parts.values())
 
 
 @checked_arguments()
@@ -204,54 +209,42 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
     """
     names = list(graph.names)
     states = list(graph.states)
-    parents: list[tuple[int, ...]] = [()] * graph.n_variables
+    parents: list[Sequence[int]] = [()] * graph.n_variables
     tables: list[NDArray[np.float64]] = [np.empty(0)] * graph.n_variables
     # Variables of the network, and the node of each of their states: none for a single node.
-    node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]] = {}
+    node_given: dict[int, tuple[Sequence[int], NDArray[np.int64]]]
+    node_given = {-1: ((), np.zeros((), np.int64))}
     for v in graph.order.tolist():
-        above, successors = _successors(graph, v, node_given)
+        parent = int(graph.forest[v])
+        above, nodes = node_given[parent]
+        if parent >= 0:
+            successors = graph.edges_into(v)[nodes].astype(np.int64)
+            above, nodes = without_redundant([*above, parent], successors)
         n = int(graph.node_counts[v])
-        if len(above) > 1 or np.bincount(successors.ravel(), minlength=n).max() > 1:
-            if successors.size * n > LARGEST_TABLE:
+        if len(above) > 1 or np.bincount(nodes.ravel(), minlength=n).max() > 1:
+            # No state of one variable says which node is reached: an auxiliary variable does.
+            if nodes.size * n > LARGEST_TABLE:
                 raise TooLargeError(
                     f"the auxiliary variable of {graph.names[v]!r} would have a table of"
-                    f" {successors.size * n:,} cells, the limit is {LARGEST_TABLE:,}: query the"
+                    f" {nodes.size * n:,} cells, the limit is {LARGEST_TABLE:,}: query the"
                     " decision graph itself"
                 )
             parents.append(above)
-            tables.append(np.eye(n)[successors])
+            tables.append(np.eye(n)[nodes])
             first = int(graph.first_nodes[v])
             states.append(tuple(str(first + k) for k in range(n)))
             above = (len(names),)
-            successors = np.arange(n)
+            nodes = np.arange(n)
             names.append(_unused(f"node_of_{graph.names[v]}", names))
-        node_given[v] = above, successors
-        parents[v], tables[v] = above, graph.parameters_of(v)[successors]
-    return BayesianNetwork(tuple(names), tuple(states), tuple(parents), tuple(tables))
-
-
-def _successors(
-    graph: DecisionGraph,
-    v: int,
-    node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]],
-) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Return the variables that a variable's node depends on, and the node of their states."""
-    parent = int(graph.forest[v])
-    if parent < 0:
-        return (), np.zeros((), np.int64)
-    place = graph.children[parent].index(v)
-    column = graph.successors_of(parent)[:, :, place] - graph.first_nodes[v]
-    above, nodes = node_given[parent]
-    node = column[nodes].astype(np.int64)
-    given = (*above, parent)
-    varying = [
-        axis for axis in range(node.ndim) if (np.diff(node, axis=axis) != 0).any()
-    ]
-    fixed = tuple(slice(None) if axis in varying else 0 for axis in range(node.ndim))
-    return tuple(given[axis] for axis in varying), node[fixed]
+        node_given[v] = above, nodes
+        parents[v] = above
+        tables[v] = graph.parameters_of(v)[nodes]
+    families = tuple(map(tuple, parents))
+    return BayesianNetwork(tuple(names), tuple(states), families, tuple(tables))
 
 
 def _unused(name: str, names: list[str]) -> str:
+    """Return the name, with underscores where others have it."""
     while name in names:
         name += "_"
     return name
