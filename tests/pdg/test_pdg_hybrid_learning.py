@@ -18,7 +18,7 @@ from exactlearn.pdg.learn.hybrid import (
     smallest_as_likely,
     validated_size_weights,
 )
-from exactlearn.pdg.learn.starts import LEAST_SIZE_WEIGHT
+from exactlearn.pdg.learn.starts import LEAST_SIZE_WEIGHT, MAX_PARENTS
 from exactlearn.scoring.scores import BDeu, PenalisedLikelihood
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
@@ -210,7 +210,7 @@ def test_networks_are_learnt_with_the_least_weight_of_the_size(
 
     monkeypatch.setattr(methods, "learned_network", learned_network)
     methods.learn_pdg(data, size_weights=size_weights)
-    assert set(asked) == {(score, methods.MAX_PARENTS)}
+    assert set(asked) == {(score, MAX_PARENTS)}
 
 
 def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(

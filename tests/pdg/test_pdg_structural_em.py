@@ -3,9 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood, posteriors
+from exactlearn.pdg.learn import structural_em
 from exactlearn.pdg.learn.edge_counts import (
     SIZES,
     StructureScore,
@@ -279,25 +281,29 @@ def found(parity_with_holes):
     return structural_em_rounds(parity_with_holes, seed=1)
 
 
-def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes, found):
+def test_networks_of_completed_tables_find_what_no_tree_shows(
+    parity_with_holes, found, monkeypatch
+):
     alone = structural_em_graph(parity_with_holes)
     assert found.score > alone.score + 10
     assert log_likelihood(found.graph, parity_with_holes) > -2.6 * np.log(2) * 500
     again = structural_em_rounds(parity_with_holes, seed=1)
     assert (again.graph.parameters == found.graph.parameters).all()
-    none = structural_em_rounds(parity_with_holes, rounds=0)
+    monkeypatch.setattr(structural_em, "ROUNDS", 0)
+    none = structural_em_rounds(parity_with_holes)
     assert (none.graph.parameters == alone.graph.parameters).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tree_is_searched_from_beside_the_forest(seed):
+def test_a_tree_is_searched_from_beside_the_forest(seed, monkeypatch):
+    monkeypatch.setattr(structural_em, "ROUNDS", 0)
     rng = np.random.default_rng(seed)
     truth = random_graph(rng, 6, zeros=0.0)
     data = Dataset(holes(truth, rng, 60), truth.names, truth.states)
     kinds = [
         structural_em_graph(data, forest=kind).score for kind in ("forest", "tree")
     ]
-    assert structural_em_rounds(data, rounds=0).score == max(kinds)
+    assert structural_em_rounds(data).score == max(kinds)
 
 
 def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
@@ -313,7 +319,8 @@ def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
     assert not found.finished
     assert found.score >= alone.score
     assert len(seen) == len(alone.models) + 1
-    none = structural_em_rounds(parity_with_holes, time_limit=0)
+    with SearchControl(0.0).running():
+        none = structural_em_rounds(parity_with_holes)
     assert (none.finished, len(none.models)) == (False, 1)
 
 

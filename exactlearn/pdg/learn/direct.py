@@ -27,6 +27,7 @@ from exactlearn.pdg.learn.edge_counts import (
     OnModel,
     Size,
     StructureScore,
+    Successors,
     structure_of,
 )
 from exactlearn.pdg.learn.forest_growth import grown_forest
@@ -113,45 +114,46 @@ def learn_direct(
     first = 1.0 if smoothing is None else smoothing
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
+        # Graphs to start from: the given one, and those of networks.
         graphs = [] if start is None else [start.reordered(dataset)]
         for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
             if not control.is_over:
                 graphs.append(network_start(dataset, size_weight, seed))
-        starts = [graph.forest for graph in graphs]
-        starts.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
+        # Their forests, the chain, and the forest that is grown.
+        forests = [graph.forest for graph in graphs]
+        forests.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
         if significance is not None:
             rng = np.random.default_rng(seed)
-            starts.append(grown_forest(rows, significance, scores[0], rng, control))
-        forests = {forest.tobytes(): forest for forest in starts}
-        structures = {
-            key: first_structures(rows, forest) for key, forest in forests.items()
-        }
+            forests.append(grown_forest(rows, significance, scores[0], rng, control))
+        structures: dict[bytes, list[Successors]] = {}
+        for forest in forests:
+            if forest.tobytes() not in structures:
+                structures[forest.tobytes()] = first_structures(rows, forest)
         for graph in graphs:
             structures[graph.forest.tobytes()].append(structure_of(graph))
         for score in scores:
-            candidates: list[LearnedGraph] = []
-            for key, forest in forests.items():
-                if (models or candidates) and control.is_over:
+            best: LearnedGraph | None = None
+            for key, starts in structures.items():
+                if (models or best is not None) and control.is_over:
                     break
-                populated = best_improved(rows, forest, score, structures[key], control)
-                structures[key].append(structure_of(populated.graph))
-                candidates.append(
-                    score.learned(populated.graph, populated.log_likelihood)
-                )
-                best = max(candidates, key=lambda model: model.score)
+                forest = np.frombuffer(key, np.int32)
+                populated = best_improved(rows, forest, score, starts, control)
+                # The next lambda starts from this graph as well.
+                starts.append(structure_of(populated.graph))
+                model = score.learned(populated.graph, populated.log_likelihood)
+                if best is None or model.score > best.score:
+                    best = model
                 if on_model is not None:
-                    on_model(
-                        best,
-                        partial(tuned_smoothing, best.graph, dataset, smoothing=first),
+                    smoothed = partial(
+                        tuned_smoothing, best.graph, dataset, smoothing=first
                     )
-            if candidates:
+                    on_model(best, smoothed)
+            if best is not None:
                 models.append(best)
         finished = not control.is_over
-        graphs = [
-            tuned_smoothing(m.graph, dataset, smoothing=smoothing, seed=seed)
-            for m in models
-        ]
-        smoothed = (
-            replace(m, graph=graph) for m, graph in zip(models, graphs, strict=True)
-        )
-        return LearnedGraphs(tuple(smoothed), finished)
+        for k, model in enumerate(models):
+            graph = tuned_smoothing(
+                model.graph, dataset, smoothing=smoothing, seed=seed
+            )
+            models[k] = replace(model, graph=graph)
+    return LearnedGraphs(tuple(models), finished)

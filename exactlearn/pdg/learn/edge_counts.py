@@ -190,9 +190,9 @@ def merged_rows(dataset: Dataset) -> Dataset:
 def structure_of(graph: DecisionGraph) -> dict[int, NDArray[np.int32]]:
     """Return a graph's successors, each node by its place within its variable."""
     structure = {}
-    for v in range(graph.n_variables):
-        shifts = graph.first_nodes[list(graph.children[v])]
-        structure[v] = (graph.successors_of(v) - shifts).astype(np.int32)
+    for v, children in enumerate(graph.children):
+        nodes = graph.successors_of(v) - graph.first_nodes[list(children)]
+        structure[v] = nodes.astype(np.int32)
     return structure
 
 
@@ -206,43 +206,28 @@ has one edge, of all rows.
 
 def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
     """Return a graph of the same distribution in which one edge leads to each node."""
-    structure = structure_of(graph)
     parameters = {}
     successors = {}
     for v in range(graph.n_variables):
-        origin = heads_into(graph, structure, v)
-        r = int(graph.cardinalities[v])
-        n_children = len(graph.children[v])
-        edges = origin[:, None].astype(np.int64) * r + np.arange(r)
-        parameters[v] = graph.parameters_of(v)[origin]
-        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(
-            np.int32
-        )
+        heads = graph.edges_into(v).ravel()
+        parameters[v] = graph.parameters_of(v)[heads]
+        # The edges into each child go by the node, then by the state.
+        r = parameters[v].shape[1]
+        successors[v] = (heads[:, None] * r + np.arange(r))[:, :, None]
     return assemble(graph.names, graph.states, graph.forest, parameters, successors)
 
 
-def heads_into(
-    graph: DecisionGraph, structure: dict[int, NDArray[np.int32]], variable: int
-) -> NDArray[np.int32]:
-    """Return the node that each edge into a variable leads to, shape (edges,)."""
-    parent = int(graph.forest[variable])
-    if parent < 0:
-        return np.zeros(1, np.int32)
-    place = graph.children[parent].index(variable)
-    return np.ascontiguousarray(structure[parent][:, :, place].ravel())
-
-
 def expected_edge_counts(
-    graph: DecisionGraph, rows: Dataset, threads: int | None = None
+    graph: DecisionGraph, rows: Dataset
 ) -> tuple[EdgeTables, float]:
     """Return the expected counts of all edges (PDG-SEM, 20 to 23), and the log-likelihood.
 
     Parameters
     ----------
+    graph
+        The distribution.
     rows
         Table of the graph's variables, in its order.
-    threads
-        How many share the rows where there are many; all cores when left out.
 
     Raises
     ------
@@ -251,18 +236,15 @@ def expected_edge_counts(
     """
     copied = copied_by_edges(graph)
     weights = rows.row_weights
-    codes = rows.codes.astype(np.int16)
-    counts, logs = expect_counts(
-        copied.layout, copied.parameters, codes, weights, threads
-    )
+    counts, logs = expect_counts(copied.layout, copied.parameters, rows.codes, weights)
     refuse_impossible(logs)
-    laid = copied.with_parameters(counts)
-    tables = {v: laid.parameters_of(v) for v in range(graph.n_variables)}
+    edges = copied.with_parameters(counts)
+    tables = {v: edges.parameters_of(v) for v in range(graph.n_variables)}
     return tables, float(weights @ logs)
 
 
 def occupied(
-    heads: NDArray[np.int32], masses: NDArray[np.float64]
+    heads: NDArray[np.integer], masses: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Leave out the nodes of a variable that no edge with rows leads to.
 
@@ -294,7 +276,7 @@ def occupied(
 def improved_by_counts(
     graph: DecisionGraph, tables: EdgeTables, score: StructureScore
 ) -> tuple[DecisionGraph, float] | None:
-    """Return the structure after one sweep of splits and one of merges; nothing where none gains.
+    """Return the structure after one sweep of splits and one of merges; ``None`` where none gains.
 
     Its parameters are the relative counts. With it comes by how much its expected score is larger
     than that of the old structure, with relative counts as its parameters, too.
@@ -308,30 +290,31 @@ def improved_by_counts(
     score
         S(lambda), of which the log-likelihood is that of the counts.
     """
-    structure = structure_of(graph)
-    taken = {v: np.arange(1) for v in range(graph.n_variables)}
+    # For each variable, the edges into it that rows take; all rows take that of a root.
+    taken = {v: np.zeros(1, np.int64) for v in range(graph.n_variables)}
     labels = []
     masses = []
     parameters = {}
     successors = {}
-    likelihood = refitted = 0.0
+    likelihood = 0.0
+    old_likelihood = 0.0
     for v in graph.order.tolist():
         table = tables[v]
-        heads = heads_into(graph, structure, v)
-        counts = np.zeros((len(structure[v]), table.shape[1]))
+        heads = graph.edges_into(v).ravel()
+        counts = np.zeros((int(graph.node_counts[v]), table.shape[1]))
         np.add.at(counts, heads, table)
         likelihood += float(information(table).sum())
-        refitted += float(information(counts).sum())
-        edges = np.arange(counts.size, dtype=np.int32)
-        # Each edge that rows take gets a node, whose label is the node that it led to.
-        moved, below = occupied(edges.reshape(counts.shape), counts)
-        taken |= dict.fromkeys(graph.children[v], below)
+        old_likelihood += float(information(counts).sum())
+        # Split: each edge that rows take gets a node, whose label is the node that it led to.
+        edges = np.arange(counts.size).reshape(counts.shape)
+        edge_numbers, edges_below = occupied(edges, counts)
+        taken |= dict.fromkeys(graph.children[v], edges_below)
         labels.append(heads[taken[v]])
         masses.append(table[taken[v]].ravel())
         parameters[v] = smoothed(table[taken[v]], 0.0)
-        after = moved[labels[-1]][:, :, None]
-        successors[v] = np.repeat(after, len(graph.children[v]), axis=2)
+        successors[v] = edge_numbers[labels[-1]][:, :, None]
     split = assemble(graph.names, graph.states, graph.forest, parameters, successors)
+    # Merge: first the nodes of one label, then all, while a node costs more than a merge loses.
     cells = np.maximum(1, score.cells(split))
     merges = MergeSequence(
         split, np.concatenate(masses), cells, labels=np.concatenate(labels)
@@ -341,6 +324,8 @@ def improved_by_counts(
     merges.merge_until(rate=score.rate)
     merged = merges.merged()
     value = score.of(merged, likelihood - merges.loss)
-    gain = value - score.of(graph, refitted)
-    rows = max(float(table.sum()) for table in tables.values())
-    return (merged, gain) if gain > score_tolerance(graph.n_variables, rows) else None
+    gain = value - score.of(graph, old_likelihood)
+    total = float(tables[int(graph.order[0])].sum())
+    if gain <= score_tolerance(graph.n_variables, total):
+        return None
+    return merged, gain

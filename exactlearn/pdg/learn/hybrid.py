@@ -19,7 +19,7 @@ network are nearly so by its own rows: on four tables, sizes at equal likelihood
 than 1 in 1,000.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import inf, log
 
@@ -53,7 +53,6 @@ from exactlearn.pdg.learn.edge_counts import (
     LearnedGraphs,
     OnModel,
     StructureScore,
-    structure_of,
 )
 from exactlearn.pdg.learn.parameters import (
     Validation,
@@ -142,67 +141,135 @@ def learn_hybrid(
     8
     """
     dataset = aligned_table(dataset, network)  # folds refit its families by index
+    check_smoothing(smoothing)
     total = float(dataset.row_weights.sum())
-    thesis = smoothing is not None or not dataset.is_complete
-    default = [bic_size_weight(total)] if thesis else validated_size_weights(total)
-    scores = [
-        StructureScore(x)
-        for x in sorted(default if size_weights is None else size_weights)
-    ]
+    is_validated = smoothing is None and dataset.is_complete
+    if size_weights is not None:
+        weights = sorted(size_weights)
+    elif is_validated:
+        weights = validated_size_weights(total)
+    else:
+        weights = [bic_size_weight(total)]
+    scores = [StructureScore(weight) for weight in weights]
     if not scores:
         raise OptionError(
             "no size_weight was given: give one at least, or leave them out"
         )
-    check_smoothing(smoothing)
-    refit = relearn or (
-        lambda rows: fit_complete(rows, network.parents, smoothing=SMOOTHING)
-    )
-    share = 0.0 if thesis else MODEL_SHARE
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
-
-        def path(source: BayesianNetwork, rows: Dataset) -> list[DecisionGraph]:
-            """Return the merged graph for each score, one at least."""
-            merges = data_merges(
-                compile_network(source, seed=seed), rows, model_share=share
+        path = partial(_merged_graphs, scores=scores, seed=seed, control=control)
+        if is_validated:
+            learn = relearn or partial(
+                fit_complete, parents=network.parents, smoothing=SMOOTHING
             )
-            merged: list[DecisionGraph] = []
-            weight = float(rows.row_weights.sum())
-            for score in scores:
-                if merged and control.is_over:
-                    break
-                merges.merge_until(rate=score.rate / weight, control=control)
-                merged.append(merges.merged())
-            return merged
-
-        graphs = path(network, dataset)
-        chosen = Validation.default(len(graphs))
-        if not thesis and all((graph.parameters > 0).all() for graph in graphs):
-            chosen = cross_validated(
-                lambda rows: path(refit(rows), rows),
-                dataset,
-                len(graphs),
-                seed=seed,
-                control=control,
+            path = partial(path, model_share=MODEL_SHARE)
+            graphs = _validated(
+                path, network, dataset, learn, size_weights is None, seed, control
             )
-        wanted = [chosen.smallest] if size_weights is None else range(len(graphs))
-        for k in wanted:
-            if models and control.is_over:
-                break
-            graph = graphs[k]
-            if not dataset.is_complete:
-                count = 1.0 if smoothing is None else smoothing
-                left = control.remaining
-                graph = smoothed_by_em(graph, dataset, count, left)
-            elif thesis:
-                graph = tuned_smoothing(graph, dataset, smoothing=smoothing)
-            else:
-                graph = estimated(graph, dataset, chosen.strengths[k], seed)
-            models.append(scores[k].learned(graph, log_likelihood(graph, dataset)))
+        else:
+            graphs = _smoothed(path(network, dataset), dataset, smoothing, control)
+        for k, graph in graphs:
+            model = scores[k].learned(graph, log_likelihood(graph, dataset))
+            models.append(model)
             if on_model is not None:
-                on_model(models[-1], partial(getattr, models[-1], "graph"))
-        finished = len(models) == len(wanted) and not control.is_over
+                on_model(model, partial(getattr, model, "graph"))
+            if control.is_over:
+                break
+        finished = not control.is_over
     return LearnedGraphs(tuple(models), finished)
+
+
+def _merged_graphs(
+    network: BayesianNetwork,
+    rows: Dataset,
+    *,
+    scores: Sequence[StructureScore],
+    seed: int,
+    control: SearchControl,
+    model_share: float = 0.0,
+) -> list[DecisionGraph]:
+    """Return the merged graph of a network for each score (Algorithm 4.18), one at least.
+
+    Parameters
+    ----------
+    network, rows
+        The network that is compiled, and the rows that say what a merge loses.
+    scores
+        In rising order of lambda.
+    seed
+        Of the search for a forest.
+    control
+        Once it is over, the path ends.
+    model_share
+        As in `data_merges`.
+    """
+    graph = compile_network(network, seed=seed)
+    merges = data_merges(graph, rows, model_share=model_share)
+    weight = float(rows.row_weights.sum())
+    merged: list[DecisionGraph] = []
+    for score in scores:
+        if merged and control.is_over:
+            break
+        merges.merge_until(rate=score.rate / weight, control=control)
+        merged.append(merges.merged())
+    return merged
+
+
+def _smoothed(
+    graphs: Sequence[DecisionGraph],
+    dataset: Dataset,
+    smoothing: float | None,
+    control: SearchControl,
+) -> Iterator[tuple[int, DecisionGraph]]:
+    """Yield the number of each graph, and the graph with smoothed parameters."""
+    for k, graph in enumerate(graphs):
+        if dataset.is_complete:
+            yield k, tuned_smoothing(graph, dataset, smoothing=smoothing)
+        else:
+            count = 1.0 if smoothing is None else smoothing
+            yield k, smoothed_by_em(graph, dataset, count, control.remaining)
+
+
+def _validated(
+    path: Callable[[BayesianNetwork, Dataset], list[DecisionGraph]],
+    network: BayesianNetwork,
+    dataset: Dataset,
+    learn: Callable[[Dataset], BayesianNetwork],
+    is_size_chosen: bool,
+    seed: int,
+    control: SearchControl,
+) -> Iterator[tuple[int, DecisionGraph]]:
+    """Yield graphs with their numbers, shrunk to the network as far as validation chooses.
+
+    Parameters
+    ----------
+    path
+        Returns the merged graphs of a network by some rows.
+    network, dataset
+        The network of all rows, and the rows, complete.
+    learn
+        Learns the network of the rows of other folds.
+    is_size_chosen
+        Whether validation chooses one of the graphs, too, in place of all.
+    seed
+        Of the folds.
+    control
+        Once it is over, nothing is validated.
+    """
+    graphs = path(network, dataset)
+    validation = Validation.default(len(graphs))
+    # A zero of the network would make some held-out row impossible.
+    if all((graph.parameters > 0).all() for graph in graphs):
+        validation = cross_validated(
+            lambda rows: path(learn(rows), rows),
+            dataset,
+            len(graphs),
+            seed=seed,
+            control=control,
+        )
+    numbers = [validation.smallest] if is_size_chosen else range(len(graphs))
+    for k in numbers:
+        yield k, estimated(graphs[k], dataset, validation.strengths[k], seed)
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
@@ -317,26 +384,14 @@ def collapse_unreached(
     TooLargeError
         If some variable has too many pairs of nodes to compare.
     """
-    codes = aligned_codes(dataset, pdg.names, pdg.states)
-    starts = pdg.parameter_offsets[:-1]
-    reached = np.add.reduceat(expected_counts(pdg, codes, dataset.weights), starts)
-    reach = np.add.reduceat(node_probabilities(pdg), starts)
-    stays = (reached > 0) | (reach * dataset.row_weights.sum() >= least)
-    nodes = np.arange(pdg.n_nodes)
-    for v in pdg.order.tolist():  # what only nodes that go lead to goes as well
-        from_staying = pdg.successors_of(v)[stays[pdg.variable == v]]
-        for k, child in enumerate(pdg.children[v]):
-            stays[(pdg.variable == child) & ~np.isin(nodes, from_staying[:, :, k])] = (
-                False
-            )
-    kept = {v: np.flatnonzero(stays[pdg.variable == v]) for v in range(pdg.n_variables)}
-    most = max(len(kept[v]) * int(pdg.node_counts[v]) for v in kept)
-    if most > MOST_DIVERGENCES:
+    stays = _staying_nodes(pdg, dataset, least)
+    kept = {v: np.flatnonzero(stays[v]) for v in stays}
+    n_pairs = max(len(kept[v]) * len(stays[v]) for v in kept)
+    if n_pairs > MOST_DIVERGENCES:
         raise TooLargeError(
-            f"{most:,} pairs of a variable's nodes to compare, the limit is {MOST_DIVERGENCES:,}: "
-            "give a network of fewer parents"
+            f"{n_pairs:,} pairs of a variable's nodes to compare, the limit is"
+            f" {MOST_DIVERGENCES:,}: give a network of fewer parents"
         )
-    structure = structure_of(pdg)
     parameters = {}
     successors = {}
     divergence: dict[int, NDArray[np.float64]] = {}
@@ -344,17 +399,44 @@ def collapse_unreached(
     for v in reversed(pdg.order.tolist()):
         p = pdg.parameters_of(v)
         staying = kept[v]
-        heads = np.empty_like(structure[v])
-        # A state that is impossible below counts as one of the smallest probability there is.
-        divergences = xlogy(p, p).sum(axis=1)[:, None] - p @ np.log(p[staying] + TINY).T
-        for k, child in enumerate(pdg.children[v]):
-            heads[:, :, k] = nearest[child][structure[v][:, :, k]]
+        # Divergence of the distribution below each node from that below each staying one; a state
+        # that is impossible below counts as one of the smallest probability there is.
+        entropies = xlogy(p, p).sum(axis=1)
+        divergences = entropies[:, None] - p @ np.log(p[staying] + TINY).T
+        heads = np.empty((*p.shape, len(pdg.children[v])), np.int64)
+        for place, child in enumerate(pdg.children[v]):
+            edges = pdg.edges_into(child)
+            heads[:, :, place] = nearest[child][edges]
             for x in range(p.shape[1]):
-                pairs = np.ix_(structure[v][:, x, k], heads[staying, x, k])
+                pairs = np.ix_(edges[:, x], heads[staying, x, place])
                 divergences += p[:, x, None] * divergence[child][pairs]
             del divergence[child]
-        divergence[v], nearest[v] = divergences, divergences.argmin(axis=1)
+        divergence[v] = divergences
+        nearest[v] = divergences.argmin(axis=1)
         nearest[v][staying] = np.arange(len(staying))
         parameters[v] = p[staying]
         successors[v] = heads[staying]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)
+
+
+def _staying_nodes(
+    pdg: DecisionGraph, dataset: Dataset, min_expected: float
+) -> dict[int, NDArray[np.bool_]]:
+    """Return for each variable which of its nodes stay, roots first, shape (nodes,).
+
+    Those stay that some row reaches, or that the graph expects ``min_expected`` rows to reach, and
+    to which an edge leads from a node that stays.
+    """
+    codes = aligned_codes(dataset, pdg.names, pdg.states)
+    counts = pdg.with_parameters(expected_counts(pdg, codes, dataset.weights))
+    total = dataset.row_weights.sum()
+    expected = pdg.with_parameters(node_probabilities(pdg, total))
+    stays = {-1: np.ones(1, np.bool_)}  # above the roots
+    for v in pdg.order.tolist():
+        is_reached = counts.parameters_of(v).sum(axis=1) > 0
+        is_expected = expected.parameters_of(v).sum(axis=1) >= min_expected
+        heads = pdg.edges_into(v)[stays[int(pdg.forest[v])]]
+        has_edge = np.isin(np.arange(len(is_reached)), heads)
+        stays[v] = (is_reached | is_expected) & has_edge
+    del stays[-1]
+    return stays

@@ -11,23 +11,22 @@ from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.progress import counted
-from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, DatasetLike, aligned_table
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.direct import learn_direct
-from exactlearn.pdg.learn.edge_counts import LearnedGraph, LearnedGraphs, OnModel, Size
+from exactlearn.pdg.learn.edge_counts import LearnedGraphs, OnModel, Size
 from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.starts import (
     LEAST_SIZE_WEIGHT,
-    MAX_PARENTS,
     MOST_CELLS,
-    SMOOTHING,
     learned_network,
+    with_fewer_parents,
 )
 from exactlearn.pdg.learn.structural_em import (
     Estimator,
+    StructuralEMGraph,
     structural_em_graph,
     structural_em_rounds,
 )
@@ -111,31 +110,27 @@ def learn_pdg(
     """
     if method == "hybrid" and size != "effective":
         raise OptionError(f"size {size!r}: method 'hybrid' has the effective size only")
-    refused = {
-        "em": ("parameters", parameters, "em"),
-        "direct": ("significance", significance, None),
-    }
-    for owner, (option, value, default) in refused.items():
-        if method != owner and value != default:
-            cure = as_written("method", owner)
-            raise OptionError(
-                f"{option} {value!r}: method {method!r} has none; choose {cure}"
-            )
+    _require_method("parameters", parameters, "em", "em", method)
+    _require_method("significance", significance, None, "direct", method)
     if network is not None:
         dataset = aligned_table(dataset, network)
-    smooth = 1.0 if smoothing is None else smoothing
-    em: dict[str, Any] = {"size": size, "parameters": parameters, "smoothing": smooth}
-    em["on_model"] = on_model
+    em: dict[str, Any] = {
+        "size": size,
+        "parameters": parameters,
+        "smoothing": 1.0 if smoothing is None else smoothing,
+        "on_model": on_model,
+    }
     options: dict[str, Any] = {
         "size_weights": size_weights,
         "smoothing": smoothing,
         "seed": seed,
+        "on_model": on_model,
     }
-    options["on_model"] = on_model
     with SearchControl.within(time_limit).running():
         if method == "em":
             return _by_structural_em(dataset, size_weights, network, seed, em)
         if on_model is not None:
+            # Structural EM without an iteration reports the graph of a tree, the first model.
             weight = max(size_weights) if size_weights else None
             structural_em_graph(dataset, size_weight=weight, iterations=0, **em)
         if method == "hybrid":
@@ -143,6 +138,17 @@ def learn_pdg(
         start = _start(network, seed)
         return learn_direct(
             dataset, size=size, start=start, significance=significance, **options
+        )
+
+
+def _require_method(
+    option: str, value: object, default: object, owner: Method, method: Method
+) -> None:
+    """Refuse an option that only another method has, unless it has its default."""
+    if method != owner and value != default:
+        cure = as_written("method", owner)
+        raise OptionError(
+            f"{option} {value!r}: method {method!r} has none; choose {cure}"
         )
 
 
@@ -155,20 +161,17 @@ def _by_structural_em(
 ) -> LearnedGraphs:
     """Learn a graph for each weight, from the network's graph or by rounds."""
     start = _start(network, seed)
-    models: list[LearnedGraph] = []
-    finished = True
+    if start is None:
+        learn = partial(structural_em_rounds, dataset, seed=seed, **options)
+    else:
+        learn = partial(structural_em_graph, dataset, start=start, **options)
+    models: list[StructuralEMGraph] = []
     weights = size_weights or (None,)
     for size_weight in counted("size weight", weights, len(weights)):
-        if not finished:
+        models.append(learn(size_weight=size_weight))
+        if not models[-1].finished:
             break
-        arguments = options | {"size_weight": size_weight}
-        if start is not None:
-            model = structural_em_graph(dataset, start=start, **arguments)
-        else:
-            model = structural_em_rounds(dataset, seed=seed, **arguments)
-        models.append(model)
-        finished = model.finished
-    return LearnedGraphs(tuple(models), finished)
+    return LearnedGraphs(tuple(models), models[-1].finished)
 
 
 def _from_networks(
@@ -177,29 +180,23 @@ def _from_networks(
     options: dict[str, Any],
 ) -> LearnedGraphs:
     """Learn from the network, or from one of fewer parents where its graph is too large."""
+    if network is not None:
+        return learn_hybrid(network, dataset, **options)
     size_weights = options["size_weights"]
-    seed = options["seed"]
     score: Score = BDeu()
     if size_weights:  # merging takes away what a larger weight would not pay for
         score = PenalisedLikelihood(max(min(size_weights), LEAST_SIZE_WEIGHT))
 
-    def relearned(rows: Dataset, max_parents: int) -> BayesianNetwork:
-        """Return the network of some rows; the structure of one that is given stays."""
-        if network is None:
-            return learned_network(rows, seed, score=score, max_parents=max_parents)
-        if rows is dataset:
-            return network
-        return fit_complete(rows, network.parents, smoothing=SMOOTHING)
+    def learned(max_parents: int) -> LearnedGraphs:
+        relearn = partial(
+            learned_network,
+            seed=options["seed"],
+            score=score,
+            max_parents=max_parents,
+        )
+        return learn_hybrid(relearn(dataset), dataset, relearn=relearn, **options)
 
-    most = MAX_PARENTS
-    while True:
-        relearn = partial(relearned, max_parents=most)
-        try:
-            return learn_hybrid(relearn(dataset), dataset, relearn=relearn, **options)
-        except TooLargeError:
-            if network is not None or most == 0:
-                raise
-            most -= 1
+    return with_fewer_parents(learned)
 
 
 def _start(network: BayesianNetwork | None, seed: int) -> DecisionGraph | None:

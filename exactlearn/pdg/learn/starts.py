@@ -1,4 +1,4 @@
-"""What the searches for decision graphs start from: forests of variables, and learned networks.
+"""Starts of the searches for decision graphs: forests of variables, and learned networks.
 
 Forests are those of largest mutual information (Chow and Liu 1968). The joint distribution of each
 pair of variables is estimated by EM (PDG-SEM, Algorithm 2), on the pair's table of counts, in which
@@ -12,7 +12,10 @@ parents gets a context of several variables, which mutual information of pairs d
 Likelihood and size have the weights of the graph's score.
 """
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import log
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +27,16 @@ from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.compile.compile import MAX_SIZE, compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.forest import forest_children
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
+from exactlearn.scoring.scores import PenalisedLikelihood, Score
 from exactlearn.solvers import solve
 from exactlearn.solvers.component_solver import INNER_SEARCH
 from exactlearn.structure.selection import fitted_network
 from exactlearn.structure.structural_em import structural_em
+
+Model = TypeVar("Model")
 
 ITERATIONS = 500
 TOLERANCE = 1e-9
@@ -87,84 +91,88 @@ def mutual_information(
             for d in range(len(codes)):
                 # The code -1 is the last row or column.
                 table[codes[d, i], codes[d, j]] += weights[d]
-            joint = pair_joint(table, iterations, tolerance)
-            row = np.zeros(joint.shape[0])
-            column = np.zeros(joint.shape[1])
-            add_up(joint, row, column)
+            joint = pair_probabilities(table, iterations, tolerance)
             value = 0.0
-            for h in range(joint.shape[0]):
-                for k in range(joint.shape[1]):
+            for h in range(cardinalities[i]):
+                for k in range(cardinalities[j]):
                     if joint[h, k] > 0.0:
-                        value += joint[h, k] * log(joint[h, k] / (row[h] * column[k]))
-            information[i, j] = information[j, i] = max(value, 0.0)
+                        independent = joint[h, -1] * joint[-1, k]
+                        value += joint[h, k] * log(joint[h, k] / independent)
+            information[i, j] = max(value, 0.0)
+            information[j, i] = information[i, j]
     return information
 
 
 @kernel
-def pair_joint(
+def pair_probabilities(
     table: NDArray[np.float64], iterations: int, tolerance: float
 ) -> NDArray[np.float64]:
-    """Return the joint distribution of two variables by EM (PDG-SEM, Algorithm 2).
+    """Return the distribution of two variables, with its margins, by EM (PDG-SEM, Algorithm 2).
 
     Parameters
     ----------
     table
         Counts, shape (states + 1, states + 1): in the last row the first variable is missing, in
         the last column the second one.
+    iterations, tolerance
+        As for `mutual_information`.
+
+    Returns
+    -------
+    Probabilities, shape as ``table``: the last row and column hold the distributions of one
+    variable, the last cell is one.
     """
     r = table.shape[0] - 1
     s = table.shape[1] - 1
-    joint = np.empty((r, s))
-    row = np.zeros(r)
-    column = np.zeros(s)
-    both = 0.0
-    half = 0.0
-    for h in range(r):
-        half += table[h, s]
-        for k in range(s):
-            both += table[h, k]
-    for k in range(s):
-        half += table[r, k]
-    for h in range(r):
-        for k in range(s):
-            joint[h, k] = (table[h, k] + 1.0) / (both + r * s)
+    n_complete = table[:r, :s].sum()
+    n_half = table[:r, s].sum() + table[r, :s].sum()
+    n_observed = n_complete + n_half
+    # The rows that have both cells, with one more row for each pair of states.
+    joint = np.ones(table.shape)
+    joint[:r, :s] = (table[:r, :s] + 1.0) / (n_complete + r * s)
+    add_margins(joint)
     before = -np.inf
-    observed = both + half
-    # without half-observed rows, one step leads to the maximum; without rows, none
-    for _ in range(0 if observed == 0.0 else 1 if half == 0.0 else iterations):
-        add_up(joint, row, column)
+    # Without half-observed rows, one step leads to the maximum; without rows, none.
+    if n_half == 0.0:
+        iterations = 1 if n_observed > 0.0 else 0
+    for _ in range(iterations):
         # The likelihood of complete and half-observed rows; a small gain ends EM.
         likelihood = 0.0
-        for h in range(r):
-            likelihood += table[h, s] * log(max(row[h], TINY))
-            for k in range(s):
+        for h in range(r + 1):
+            for k in range(s + 1):
                 likelihood += table[h, k] * log(max(joint[h, k], TINY))
-        for k in range(s):
-            likelihood += table[r, k] * log(max(column[k], TINY))
-        if likelihood - before <= tolerance * observed:
+        if likelihood - before <= tolerance * n_observed:
             break
         before = likelihood
         # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
         for h in range(r):
             for k in range(s):
-                half = table[h, s] / max(row[h], TINY) + table[r, k] / max(
-                    column[k], TINY
-                )
-                joint[h, k] = (table[h, k] + joint[h, k] * half) / observed
+                first_only = table[h, s] / max(joint[h, s], TINY)
+                second_only = table[r, k] / max(joint[r, k], TINY)
+                expected = table[h, k] + joint[h, k] * (first_only + second_only)
+                joint[h, k] = expected / n_observed
+        add_margins(joint)
     return joint
 
 
 @in_place_kernel
-def add_up(
-    joint: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64]
-) -> None:
-    """Fill in the marginal distributions of a joint one."""
-    row[:] = 0.0
-    column[:] = 0.0
-    for h in range(len(row)):
-        for k in range(len(column)):
-            row[h] += joint[h, k]
-            column[k] += joint[h, k]
+def add_margins(joint: NDArray[np.float64]) -> None:
+    """Fill in the last row and column, the distributions of one variable, of a joint one."""
+    joint[:-1, -1] = 0.0
+    joint[-1, :-1] = 0.0
+    for h in range(len(joint) - 1):
+        for k in range(joint.shape[1] - 1):
+            joint[h, -1] += joint[h, k]
+            joint[-1, k] += joint[h, k]
+
+
+def pair_joint(
+    table: NDArray[np.float64],
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> NDArray[np.float64]:
+    """Return the joint distribution of two variables: `pair_probabilities` without margins."""
+    return pair_probabilities(table, iterations, tolerance)[:-1, :-1]
 
 
 def pairwise_information(dataset: Dataset) -> NDArray[np.float64]:
@@ -196,12 +204,12 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     """
     r = dataset.cardinalities
     gain = pairwise_information(dataset)
-    least = -1.0
+    min_gain = -1.0
     if rate is not None:
         gain = dataset.row_weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
-        least = 0.0
+        min_gain = 0.0
     # The largest edges of all: of a positive cost each, which is no missing edge for scipy.
-    cost = np.where(gain > least, gain.max() + 1.0 - gain, 0.0)
+    cost = np.where(gain > min_gain, gain.max() + 1.0 - gain, 0.0)
     np.fill_diagonal(cost, 0.0)
     edges = minimum_spanning_tree(np.triu(cost)).toarray() > 0
     edges |= edges.T
@@ -234,33 +242,28 @@ def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:
     forest
         Parent of each variable, -1 for a root.
     """
-    names = dataset.names
-    states = dataset.states
     codes = dataset.codes
-    children = forest_children(forest)
     parameters = {}
     successors = {}
     for v, parent in enumerate(forest.tolist()):
-        r = len(states[v])
-        k = len(children[v])
+        r = len(dataset.states[v])
         # A missing cell is a last state; a root has one row.
-        above = len(states[parent]) if parent >= 0 else 1
+        above = len(dataset.states[parent]) if parent >= 0 else 1
         table = np.zeros((above + 1, r + 1))
         first = codes[:, parent] if parent >= 0 else np.zeros(len(codes), np.int16)
         np.add.at(table, (first, codes[:, v]), dataset.row_weights)
-        joint = pair_joint(table, ITERATIONS, TOLERANCE)
+        joint = pair_joint(table)
         parameters[v] = (1 - SHARE) * smoothed(joint, 0.0) + SHARE / r
-        nodes = len(joint)
-        heads = np.repeat(np.arange(r)[:, None], k, axis=1)
-        successors[v] = np.repeat(heads[None], nodes, axis=0).astype(np.int32)
-    return assemble(names, states, forest, parameters, successors)
+        # The node of each child is that of the state.
+        successors[v] = np.tile(np.arange(r)[:, None], (len(joint), 1, 1))
+    return assemble(dataset.names, dataset.states, forest, parameters, successors)
 
 
 def learned_network(
     dataset: Dataset,
     seed: int = 0,
     *,
-    score: Score | None = None,
+    score: Score,
     max_parents: int = MAX_PARENTS,
 ) -> BayesianNetwork:
     """Return a network with a good score, of complete or incomplete rows.
@@ -274,7 +277,7 @@ def learned_network(
     seed
         Of the search.
     score
-        What is maximised; left out, BIC.
+        What is maximised.
     max_parents
         Most parents of a variable.
 
@@ -283,11 +286,19 @@ def learned_network(
     The best network so far, once the search around this one is over; a tree where the scoring of
     complete rows was cut short; perhaps without arcs for incomplete rows.
     """
-    score = BIC() if score is None else score
     control = SearchControl.within()
     solver = "dynamic" if dataset.n_variables <= EXACT_VARIABLES else "ordering"
-    parents: tuple[tuple[int, ...], ...] | None
-    if dataset.is_complete:
+    parents: Sequence[tuple[int, ...]] | None
+    if not dataset.is_complete:
+        parents = structural_em(
+            dataset,
+            score,
+            max_parents=max_parents,
+            solver=solver,
+            seed=seed,
+            time_limit=control.remaining,
+        ).parents
+    else:
         problem = candidate_parent_sets(
             dataset,
             score,
@@ -298,23 +309,13 @@ def learned_network(
         if problem.stopped and control.is_over:  # perhaps before any arc was scored
             parents = chow_liu_parents(dataset)
         else:
-            limit = control.remaining
             parents = solve(
                 problem,
                 solver=solver,
                 seed=seed,
-                time_limit=limit,
+                time_limit=control.remaining,
                 parameters=INNER_SEARCH,
             ).parents
-    else:
-        parents = structural_em(
-            dataset,
-            score,
-            max_parents=max_parents,
-            solver=solver,
-            seed=seed,
-            time_limit=control.remaining,
-        ).parents
     network, _ = fitted_network(
         dataset,
         parents or ((),) * dataset.n_variables,
@@ -322,6 +323,24 @@ def learned_network(
         time_limit=control.remaining,
     )
     return network
+
+
+def with_fewer_parents(build: Callable[[int], Model], min_parents: int = 0) -> Model:
+    """Return the model that is built from a network of at most `MAX_PARENTS` parents.
+
+    Where that is too large, the network has one parent less, and so on.
+
+    Parameters
+    ----------
+    build
+        Takes the largest number of parents; raises `TooLargeError` for a model that is too large.
+    min_parents
+        The last number to try, whose error is raised.
+    """
+    for max_parents in range(MAX_PARENTS, min_parents, -1):
+        with suppress(TooLargeError):
+            return build(max_parents)
+    return build(min_parents)
 
 
 def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> DecisionGraph:
@@ -342,12 +361,10 @@ def network_start(dataset: Dataset, size_weight: float, seed: int = 0) -> Decisi
     start from.
     """
     score = PenalisedLikelihood(max(size_weight, LEAST_SIZE_WEIGHT))
-    for most in range(MAX_PARENTS, 1, -1):
-        network = learned_network(dataset, seed, score=score, max_parents=most)
-        try:
-            return compile_network(network, max_size=MOST_CELLS, seed=seed)
-        except TooLargeError:
-            continue
-    return compile_network(
-        learned_network(dataset, seed, score=score, max_parents=1), seed=seed
-    )
+
+    def compiled(max_parents: int) -> DecisionGraph:
+        network = learned_network(dataset, seed, score=score, max_parents=max_parents)
+        max_size = MOST_CELLS if max_parents > 1 else MAX_SIZE
+        return compile_network(network, max_size=max_size, seed=seed)
+
+    return with_fewer_parents(compiled, 1)

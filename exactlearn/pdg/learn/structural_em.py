@@ -26,6 +26,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.em_result import ascend
+from exactlearn.bayesnet.network import draw
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError, as_written
@@ -173,9 +174,9 @@ def structural_em_graph(
     """
     check_smoothing(smoothing)
     weight = require_weight(dataset)
-    score = StructureScore(
-        bic_size_weight(weight) if size_weight is None else size_weight, size
-    )
+    if size_weight is None:
+        size_weight = bic_size_weight(weight)
+    score = StructureScore(size_weight, size)
     rows = merged_rows(dataset)
     if start is None:
         start = _first_graph(forest, rows, score)
@@ -188,29 +189,29 @@ def structural_em_graph(
             "no row is complete: use the available cases of each node"
             f" ({as_written('parameters', 'available')}) or EM ({as_written('parameters', 'em')})"
         )
+    is_em = parameters == "em"
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
 
         def fitted(iteration: int, graph: DecisionGraph) -> StructuralEMState:
             """Fit parameters (Algorithm 1, line 5), and count."""
-            if parameters == "em":
-                limit = control.remaining
-                em = refine(
+            if is_em:
+                graph = refine(
                     graph,
                     rows,
                     iterations=EM_ITERATIONS,
                     smoothing=0.0,
-                    time_limit=limit,
-                )
-                graph = em.model
+                    time_limit=control.remaining,
+                ).model
             else:
                 graph = graph.with_counts(node_counts(graph, cases) + smoothing)
             tables, likelihood = expected_edge_counts(graph, rows)
             model = score.learned(graph, likelihood)
-            objective = model.score if parameters == "em" else float(iteration)
+            objective = model.score if is_em else float(iteration)
             return StructuralEMState(iteration, model, tables, objective)
 
         def step(state: StructuralEMState) -> StructuralEMState | None:
+            """Split and merge nodes (Algorithm 1, line 6), and fit anew."""
             changed = improved_by_counts(state.model.graph, state.tables, score)
             return None if changed is None else fitted(state.iteration + 1, changed[0])
 
@@ -220,9 +221,7 @@ def structural_em_graph(
                 on_model(state.model, partial(smoothed, state.model.graph))
 
         def smoothed(graph: DecisionGraph) -> DecisionGraph:
-            return (
-                smoothed_once(graph, rows, smoothing) if parameters == "em" else graph
-            )
+            return smoothed_once(graph, rows, smoothing) if is_em else graph
 
         last, converged = ascend(
             fitted(0, start),
@@ -233,7 +232,7 @@ def structural_em_graph(
         )
         finished = converged or not control.is_over
         graph = last.model.graph
-        if parameters == "em":
+        if is_em:
             graph = smoothed_by_em(graph, rows, smoothing, control.remaining)
     fields = vars(last.model) | {"graph": graph}
     return StructuralEMGraph(
@@ -254,17 +253,12 @@ def _first_graph(
 
 
 def structural_em_rounds(
-    dataset: Dataset,
-    *,
-    rounds: int = ROUNDS,
-    seed: int = 0,
-    time_limit: float | None = None,
-    **options: Any,
+    dataset: Dataset, *, seed: int = 0, **options: Any
 ) -> StructuralEMGraph:
     """Return the best model of structural EM from a forest, a tree and networks.
 
     In a tree a variable depends on two others through chains of nodes only. So the missing cells
-    are drawn from their posteriors under the model found; a network is learned from that table; and
+    are drawn from their posteriors under the best model; a network is learned from that table; and
     structural EM starts again from the network's graph, on the incomplete table. Rounds end when
     the score no longer rises.
 
@@ -272,70 +266,52 @@ def structural_em_rounds(
     ----------
     dataset
         As for `structural_em_graph`, and so are other ``options``.
-    rounds
-        Most networks that are learned; 0 for none.
     seed
         Of the drawn cells, and of the searches for networks.
-    time_limit
-        Seconds for the whole search.
 
     Returns
     -------
     StructuralEMGraph
-        The best model, also after a limit or an interrupt.
-
-    Raises
-    ------
-    DataError, OptionError, CheckError
-        As `structural_em_graph`.
-
-    Examples
-    --------
-    >>> import exactlearn as el
-    >>> table = el.read_dataset("cancer-mcar").part(slice(80))
-    >>> structural_em_rounds(table, size_weight=0.2, rounds=1).graph
-    DecisionGraph(variables=5, nodes=8, effective_size=16)
+        The best model, also after the search around this one is over.
     """
     rng = np.random.default_rng(seed)
-    with SearchControl.within(time_limit).running() as control:
+    with SearchControl.within().running() as control:
         best = structural_em_graph(dataset, **options)
         # An edge that does not pay for all its parameters may pay once nodes are merged: a tree.
         if not control.is_over:
-            best, _ = _better(
-                best, structural_em_graph(dataset, forest="tree", **options)
-            )
-        for _ in range(rounds):
+            tree = structural_em_graph(dataset, forest="tree", **options)
+            best = _better(best, tree)
+        for _ in range(ROUNDS):
             if control.is_over:
                 break
             completed = drawn_completion(best.graph, dataset, rng)
             start = network_start(completed, best.size_weight, seed)
-            best, risen = _better(
-                best, structural_em_graph(dataset, start=start, **options)
-            )
-            if not risen:
+            model = structural_em_graph(dataset, start=start, **options)
+            has_risen = model.score > best.score
+            best = _better(best, model)
+            if not has_risen:
                 break
         return replace(best, finished=best.finished and not control.is_over)
 
 
-def _better(
-    best: StructuralEMGraph, model: StructuralEMGraph
-) -> tuple[StructuralEMGraph, bool]:
-    """Return the model of the higher score, finished if the last search is, and whether it rose."""
-    risen = model.score > best.score
-    return (model if risen else replace(best, finished=model.finished)), risen
+def _better(best: StructuralEMGraph, model: StructuralEMGraph) -> StructuralEMGraph:
+    """Return the model of the higher score, finished if the last search is."""
+    if model.score > best.score:
+        return model
+    return replace(best, finished=model.finished)
 
 
 def drawn_completion(
     graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator
 ) -> Dataset:
-    """Return a table whose missing cells are drawn, each by its own posterior distribution."""
+    """Return a table whose missing cells are drawn, each by the cell's posterior distribution."""
     first_states = np.cumsum(dataset.cardinalities)[:-1]
     marginals = np.split(posteriors(graph, dataset.codes), first_states, axis=1)
     codes = dataset.codes.astype(np.int16)
     for v, posterior in enumerate(marginals):
         rows = np.flatnonzero(codes[:, v] < 0)
+        states = np.empty(len(rows), np.int16)
         cumulative = posterior[rows].cumsum(axis=1)
-        # Scaling by the row's own sum keeps states of probability zero undrawn.
-        level = rng.random((len(rows), 1)) * cumulative[:, -1:]
-        codes[rows, v] = (cumulative[:, :-1] <= level).sum(axis=1)
+        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), states)
+        codes[rows, v] = states
     return Dataset(codes, dataset.names, dataset.states, dataset.weights)

@@ -45,7 +45,6 @@ from exactlearn.pdg.learn.edge_counts import (
     StructureScore,
     Successors,
     expected_edge_counts,
-    heads_into,
     improved_by_counts,
     merged_rows,
     occupied,
@@ -240,28 +239,29 @@ def redirect_edges(
     estimated afterwards are at least as good.
     """
     graph = populated.graph
-    structure = structure_of(populated.graph)
-    reached = populated.reached.astype(np.int64)
+    structure = structure_of(graph)
     flows: dict[int, NDArray[np.float64]] = {}
-    for v in reversed(forest_order(graph.forest)):
-        children = [flows.pop(child) for child in graph.children[v]]
-        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], children)
+    for v in graph.order[::-1].tolist():
+        below = [flows.pop(child) for child in graph.children[v]]
+        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], below)
         parent = int(graph.forest[v])
-        if parent < 0 or len(structure[v]) < 2:
+        if parent < 0 or graph.node_counts[v] < 2:
             continue
-        place = graph.children[parent].index(v)
-        heads = heads_into(graph, structure, v)
-        edges = (
-            reached[parent] * int(graph.cardinalities[parent]) + rows.codes[:, parent]
+        # The weight of the rows of each edge with each configuration of the subtree, and from it
+        # the log-likelihood of the edge's rows under each node.
+        heads = graph.edges_into(v)
+        edges = populated.reached[parent].astype(np.int64) * heads.shape[1]
+        edges += rows.codes[:, parent]
+        masses = csr_array(
+            (rows.row_weights, (edges, subtrees.labels[v])),
+            shape=(heads.size, len(flows[v])),
         )
-        shape = (len(heads), len(flows[v]))
-        masses = csr_array((rows.row_weights, (edges, subtrees.labels[v])), shape=shape)
-        gains = np.ascontiguousarray(
-            masses @ flows[v]
-        )  # of each edge's rows under each node
+        gains = np.ascontiguousarray(masses @ flows[v])
         cells = int(score.cells(graph)[v])
-        moved = choose_heads(gains, heads, score.rate * cells if cells > 0 else 0.0)
-        structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
+        cost = score.rate * cells if cells > 0 else 0.0
+        moved = choose_heads(gains, heads.ravel(), cost)
+        place = graph.children[parent].index(v)
+        structure[parent][:, :, place] = moved.reshape(heads.shape)
     return populate(rows, graph.forest, structure)
 
 
@@ -283,19 +283,19 @@ def choose_heads(
     n = flows.shape[1]
     best = flows.argmax(axis=1)
     best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
-    used = np.bincount(best, minlength=n) > 0
+    is_used = np.bincount(best, minlength=n) > 0
     # Remove the node that loses least, while it loses less than it costs.
-    while used.sum() > 1:
-        others = np.where(used, flows, -np.inf)
-        others[edges, best] = -np.inf
-        second = others.argmax(axis=1)
-        loss = np.bincount(best, flows[edges, best] - others[edges, second], n)
-        loss[~used] = np.inf
-        gone = int(loss.argmin())
-        if loss[gone] >= cost:
+    while is_used.sum() > 1:
+        without_best = np.where(is_used, flows, -np.inf)
+        without_best[edges, best] = -np.inf
+        second = without_best.argmax(axis=1)
+        edge_losses = flows[edges, best] - without_best[edges, second]
+        losses = np.where(is_used, np.bincount(best, edge_losses, n), np.inf)
+        cheapest = int(losses.argmin())
+        if losses[cheapest] >= cost:
             break
-        used[gone] = False
-        best = np.where(best == gone, second, best)
+        is_used[cheapest] = False
+        best = np.where(best == cheapest, second, best)
     return best.astype(np.int32)
 
 

@@ -382,7 +382,7 @@ def assemble(
     states: tuple[tuple[str, ...], ...],
     forest: NDArray[np.int32],
     parameters: Sequence[NDArray[np.float64]] | Mapping[int, NDArray[np.float64]],
-    successors: Sequence[NDArray[np.int32]] | Mapping[int, NDArray[np.int32]],
+    successors: Sequence[NDArray[np.integer]] | Mapping[int, NDArray[np.integer]],
 ) -> DecisionGraph:
     """Join the nodes of each variable into one graph.
 
@@ -393,8 +393,8 @@ def assemble(
     parameters
         For each variable, its nodes' distributions, shape (nodes, states).
     successors
-        For each variable, shape (nodes, states, children); a node is given by its place among
-        the nodes of its own variable.
+        For each variable, shape (nodes, states, children), or (nodes, states, 1) where that of
+        all children is the same; a node is given by its place within its variable.
     """
     order = forest_order(forest)
     children = forest_children(forest)
