@@ -21,7 +21,7 @@ A new format is one module and one entry of its registry.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeGuard, TypeVar
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn.errors import OptionError
@@ -65,18 +65,30 @@ def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Fo
 def writer_of(
     path: Path, formats: Mapping[str, Format[C]], expected: str
 ) -> Callable[[C, Path], None]:
-    """Return what writes the format of a file's suffix.
+    """Return the writer of the format of a file's suffix.
 
     Raises
     ------
     OptionError
         When no format that can be written has the suffix; says what was ``expected``.
     """
-    write = formats[suffix_of(path)].write if suffix_of(path) in formats else None
+    suffix = suffix_of(path)
+    writers = {key: file_format.write for key, file_format in formats.items()}
+    write = writers.get(suffix)
     if write is None:
-        known = ", ".join(suffix for suffix, own in formats.items() if own.write)
-        found = suffix_of(path)
+        suffixes = ", ".join(key for key, writer in writers.items() if writer)
         raise OptionError(
-            f"{path}: expected {expected}, ending in {known}, found '{found}'"
+            f"{path}: expected {expected}, ending in {suffixes}, found '{suffix}'"
         )
     return write
+
+
+def are_texts(value: object) -> TypeGuard[list[str]]:
+    """Return whether a value is a list of texts, as JSON has it.
+
+    Examples
+    --------
+    >>> are_texts(["a", "b"]), are_texts("ab")
+    (True, False)
+    """
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)

@@ -8,7 +8,7 @@ on the codes of labels, in a third of the memory that a frame of texts would tak
 import csv
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO, TextIOWrapper
@@ -53,6 +53,9 @@ _BLOCK = 2**13
 _ROWS = 64
 """Rows that are held at least, however wide they are."""
 
+Numbers = MutableSequence[int]
+"""Numbers of lines, counted from 1."""
+
 
 def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     """Yield the rows of a delimited file, compressed or not.
@@ -78,19 +81,17 @@ def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     ColumnWarning
         When a line is taken for arities, or the separator is none that the suffix stands for.
     """
-    blocks: Iterable[tuple[int, bytes]]
     if layout.block_bytes is None:
         content = read_lines(path)
-        blocks = [(0, content)]
+        blocks: Iterable[tuple[int, bytes]] = [(0, content)]
         head = content[: content.find(b"\n", _HEAD) + 1 or None]
     else:
-        _, head = next(line_blocks(path, _HEAD), (0, b""))
         blocks = line_blocks(path, layout.block_bytes)
+        _, head = next(line_blocks(path, _HEAD), (0, b""))
     require_table(path, head)
     separator = _separator(path, head, layout)
-    lines = _Lines(
-        path, layout.header, separator, _arities(path, head, separator, layout)
-    )
+    arities = _arities(path, head, separator, layout)
+    lines = _Lines(path, layout.header, separator, arities)
     is_empty = True
     for before, data in blocks:
         if (rows := lines.labelled(data, before)) is not None:
@@ -118,9 +119,8 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
     given = layout.separator
     if given is not None:
         separator = _NAMED.get(given, given)
-        if separator != WHITE_SPACE and (
-            len(separator.encode()) != 1 or separator in '"\n\r'
-        ):
+        is_character = len(separator.encode()) == 1 and separator not in '"\n\r'
+        if separator != WHITE_SPACE and not is_character:
             raise OptionError(
                 f"separator {given!r}: expected one character such as ',' or 'tab', or 'whitespace'"
             )
@@ -128,31 +128,31 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
     suffix = suffix_of(path)
     of_suffix = _OF_SUFFIX.get(suffix, (*MARKS, WHITE_SPACE))
     candidates = [mark for mark in of_suffix if mark != layout.decimal]
-    lines = list(islice((line for line in _text(head) if line.strip()), _SNIFFED_LINES))
+    lines = list(islice(_written_lines(head, []), _SNIFFED_LINES))
     # The maximum takes the first of equals.
-    separator = max(candidates, key=lambda separator: _evenness(lines, separator))
+    separator = max(candidates, key=partial(_evenness, lines))
     if _evenness(lines, separator) or len(lines) < 2:
         return separator
     # One column: where its name and all cells hold a separator, they are several columns.
-    for other in (*MARKS, WHITE_SPACE):
-        counts = {*_field_counts(lines, other)}
-        if other in (*candidates, layout.decimal) or 1 in counts:
+    for stranger in (*MARKS, WHITE_SPACE):
+        counts = {*_field_counts(lines, stranger)}
+        if stranger in (*candidates, layout.decimal) or 1 in counts:
             continue
         expected = (
             f"expected fields separated by {_described(separator)}, as {suffix} means"
         )
         if len(counts) > 1:
             raise FormatError(
-                f"{path}: {expected}, but each line holds {_described(other)} and none the former; "
-                f"say which separates the columns ({as_written('separator', separator)} for one "
-                "column)"
+                f"{path}: {expected}, but each line holds {_described(stranger)} and none the "
+                "former; say which separates the columns "
+                f"({as_written('separator', separator)} for one column)"
             )
         warn_caller(
-            f"{path}: {expected}, found {_described(other)} in each line, which separates them now "
-            f"({as_written('separator', separator)} reads one column)",
+            f"{path}: {expected}, found {_described(stranger)} in each line, which separates them "
+            f"now ({as_written('separator', separator)} reads one column)",
             ColumnWarning,
         )
-        return other
+        return stranger
     return separator
 
 
@@ -168,33 +168,35 @@ def _arities(
     """
     if layout.arities is False:
         return None
-    lines = ((k, line) for k, line in enumerate(_text(head), 1) if line.strip())
+    numbers: list[int] = []
+    lines = _written_lines(head, numbers)
     first = list(islice(lines, layout.header + 1))
     if len(first) <= layout.header:
         return None
-    number, line = first[-1]
-    if max(len(text) for _, text in first) > csv.field_size_limit():
+    if max(map(len, first)) > csv.field_size_limit():
         return None  # the reader refuses a field of that length
-    texts = [text for _, text in first]
-    records = list(_records(texts, separator, strict=False))
+    line = first[-1]
+    number = numbers[-1]
+    where = f"{path}, line {number}"
+    as_row = f"{as_written('arities', False)} reads it as a row"
+    records = list(_records(first, separator, strict=False))
     arities = parsed_arities(records[-1])
     if layout.arities:
-        if not arities:
-            raise FormatError(
-                f"{path}, line {number}: expected the number of states of each column, found "
-                f"{line.strip()!r}; {as_written('arities', False)} reads it as a row"
-            )
-        return arities
+        if arities:
+            return arities
+        raise FormatError(
+            f"{where}: expected the number of states of each column, found {line.strip()!r}; "
+            f"{as_row}"
+        )
     if not arities or '"' in line or len(arities) != len(records[0]):
         return None
-    rows = _records((text for _, text in lines), separator, strict=False)
+    rows = _records(lines, separator, strict=False)
     is_arities = are_arities(arities, rows, layout.missing)
-    as_row = f"{as_written('arities', False)} reads it as a row"
     if is_arities is None:
         raise FormatError(
-            f"{path}, line {number}: {line.strip()!r} may be a row, or the numbers of states of "
-            f"the columns, as in data files of GOBNILP; {as_row}, {as_written('arities', True)} "
-            "as numbers of states"
+            f"{where}: {line.strip()!r} may be a row, or the numbers of states of the columns, as "
+            f"in data files of GOBNILP; {as_row}, {as_written('arities', True)} as numbers of "
+            "states"
         )
     if not is_arities:
         return None
@@ -212,7 +214,7 @@ def _described(separator: str) -> str:
 
 
 def _evenness(lines: list[str], separator: str) -> int:
-    """Return how many lines have the commonest number of fields, 0 if that is one."""
+    """Return the number of lines with the commonest number of fields, 0 if that is one."""
     counts = _field_counts(lines, separator)
     commonest = max(set(counts), key=counts.count, default=1)
     return counts.count(commonest) if commonest > 1 else 0
@@ -226,8 +228,27 @@ def _field_counts(lines: list[str], separator: str) -> list[int]:
         return [1]
 
 
-def _text(data: bytes) -> TextIOWrapper:
-    return TextIOWrapper(BytesIO(data), "utf-8", newline="\n")
+def _written_lines(
+    data: bytes, numbers: Numbers, before: int = 0, blanks: str | None = None
+) -> Iterator[str]:
+    """Yield the lines that are not blank, and note their numbers.
+
+    Parameters
+    ----------
+    data
+        The lines.
+    numbers
+        Takes the number of each line that is yielded.
+    before
+        How many lines of the file stand before them.
+    blanks
+        Letters of a blank line; white space by default.
+    """
+    text = TextIOWrapper(BytesIO(data), "utf-8", newline="\n")
+    for number, line in enumerate(text, before + 1):
+        if line.strip(blanks):
+            numbers.append(number)
+            yield line
 
 
 def _records(lines: Iterable[str], separator: str, strict: bool) -> Iterator[list[str]]:
@@ -250,33 +271,33 @@ class _Lines:
         self.arities = arities
         self.are_arities_due = arities is not None
         self.names: list[str] = []
-        self.first = self.width = self.seen = 0
+        self.first = 0
+        self.width = 0
+        self.seen = 0
 
     def labelled(self, data: bytes, before: int) -> LabelledRows | None:
         """Return the rows of some lines, with so many lines before them; nothing without rows."""
         numbers = array("q")
         rows = self._fields(data, before, numbers)
-        for fields in islice(rows, 0 if self.names else 1):
-            self.names = [field.strip() for field in fields]
+        # The first line of the file has the names, or the first row.
+        if not self.names and (first := next(rows, None)):
+            self.names = [name.strip() for name in first]
             if not self.header:
-                self.names, rows = (
-                    [f"X{k}" for k in range(self.width)],
-                    chain([fields], rows),
-                )
+                self.names = [f"X{k}" for k in range(self.width)]
+                rows = chain([first], rows)
         if self.are_arities_due:
             self.are_arities_due = next(rows, None) is None
         columns = coded_columns(self.names, rows)
-        if self.arities:
-            columns = tuple(
-                replace(column, arity=arity)
-                for column, arity in zip(columns, self.arities, strict=True)
-            )
         n_rows = len(columns[0].codes) if columns else 0
-        lines = np.array(numbers, np.int64)[len(numbers) - n_rows :]
-        return LabelledRows(self.path, columns, lines) if n_rows else None
+        if n_rows == 0:
+            return None
+        if self.arities:
+            pairs = zip(columns, self.arities, strict=True)
+            columns = tuple(replace(column, arity=arity) for column, arity in pairs)
+        return LabelledRows(self.path, columns, np.array(numbers[-n_rows:], np.int64))
 
     def _fields(
-        self, data: bytes, before: int, numbers: "array[int]"
+        self, data: bytes, before: int, numbers: Numbers
     ) -> Iterator[list[str]]:
         """Yield the fields of each line that is not blank, and note its number.
 
@@ -288,36 +309,31 @@ class _Lines:
         """
         done = 0
         try:
-            for fields in _records(
-                self._filled(data, before, numbers), self.separator, True
-            ):
+            blanks = " \t\n".replace(self.separator, "")
+            lines = _written_lines(data, numbers, before, blanks)
+            for fields in _records(lines, self.separator, strict=True):
+                # A quote that goes on behind its line takes several lines for one row.
                 if len(numbers) > done + 1:
                     raise csv.Error
-                done = done + 1
-                self.seen = self.seen + 1
+                done += 1
+                self.seen += 1
                 if self.seen == 1:
-                    self.first, self.width = numbers[0], len(fields)
+                    self.first = numbers[0]
+                    self.width = len(fields)
                 if len(fields) != self.width:
                     raise self._ragged(numbers[-1], len(fields))
                 yield fields
         except csv.Error as error:
-            where = f"{self.path}, line {numbers[done]}"
+            fault = (
+                "a quote is opened and not closed, or text follows a closed one; close it on its "
+                'line, and write a quote inside a field as ""'
+            )
             if "field limit" in str(error):
-                raise FormatError(
-                    f"{where}: a field has more than {csv.field_size_limit()} letters; is "
-                    "its separator another, or a quote not closed?"
-                ) from error
-            raise FormatError(
-                f"{where}: a quote is opened and not closed, or text "
-                'follows a closed one; close it on its line, and write a quote inside a field as ""'
-            ) from error
-
-    def _filled(self, data: bytes, before: int, numbers: "array[int]") -> Iterator[str]:
-        blanks = " \t\n".replace(self.separator, "")
-        for number, line in enumerate(_text(data), before + 1):
-            if line.strip(blanks):
-                numbers.append(number)
-                yield line
+                fault = (
+                    f"a field has more than {csv.field_size_limit()} letters; is its separator "
+                    "another, or a quote not closed?"
+                )
+            raise FormatError(f"{self.path}, line {numbers[done]}: {fault}") from error
 
     def _ragged(self, line: int, count: int) -> FormatError:
         hint = "correct the line: a field may lack its separator, or hold one and need quotes"
@@ -339,11 +355,11 @@ def coded_columns(
     codes: list[defaultdict[str, int]] = [defaultdict() for _ in names]
     for code in codes:
         code.default_factory = code.__len__  # an unknown label gets the next code
-    parts: list[list[NDArray[np.int32]]] = [[np.empty(0, np.int32)] for _ in codes]
-    while block := list(islice(rows, max(_ROWS, _BLOCK // max(1, len(codes))))):
-        for code, part, cells in zip(
-            codes, parts, zip(*block, strict=True), strict=True
-        ):
+    parts: list[list[NDArray[np.int32]]] = [[np.empty(0, np.int32)] for _ in names]
+    n_rows = max(_ROWS, _BLOCK // max(1, len(names)))
+    while block := list(islice(rows, n_rows)):
+        columns = zip(*block, strict=True)
+        for code, part, cells in zip(codes, parts, columns, strict=True):
             part.append(np.fromiter(map(code.__getitem__, cells), np.int32, len(cells)))
     return tuple(
         Column(name, tuple(code), np.concatenate(part))
@@ -374,20 +390,21 @@ def write_delimited(
     DataError
         When a name or state has a line break or outer white space.
     """
-    for name, own in zip(dataset.names, dataset.states, strict=True):
-        if missing in own:
+    separator = SEPARATORS[suffix_of(path)]
+    as_field = partial(quoted, is_alone=len(names) == 1)
+    columns: list[list[str]] = []
+    for name, states, codes in zip(
+        dataset.names, dataset.states, dataset.codes.T, strict=True
+    ):
+        if missing in states:
             raise OptionError(
                 f"the missing symbol {missing!r} is a state of {name!r}; choose another"
             )
-    separator = SEPARATORS[suffix_of(path)]
-    as_field = partial(quoted, is_alone=len(names) == 1)
-    # The code -1 reads the last text, that of a missing cell.
-    columns = [
-        np.array([*map(as_field, own), as_field(missing)], dtype=object)[codes].tolist()
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
-    ]
+        # The code -1 reads the last text, that of a missing cell.
+        fields = np.array([*map(as_field, states), as_field(missing)], dtype=object)
+        columns.append(fields[codes].tolist())
     if dataset.weights is not None:
-        columns.append(list(map(repr, dataset.weights.tolist())))
+        columns.append([*map(repr, dataset.weights.tolist())])
     first_row = parsed_arities(column[0] for column in columns if column)
     later_rows = islice(zip(*columns, strict=True), 1, None)
     if are_arities(first_row, later_rows, [missing]) is not False:
@@ -417,7 +434,7 @@ def quoted(label: str, is_alone: bool = False) -> str:
             f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
         )
     # Every separator that a reader may guess is quoted, so that it guesses the right one.
-    marks = ('"', *MARKS, " ") if is_alone else ('"', *MARKS)
-    if not label or any(mark in label for mark in marks):
+    needs_quotes = any(mark in label for mark in ('"', *MARKS))
+    if needs_quotes or not label or (is_alone and " " in label):
         return '"' + label.replace('"', '""') + '"'
     return label

@@ -16,6 +16,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,7 +25,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json, read_text, suffix_of
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats import Format, are_texts, format_of, writer_of
 from exactlearn.formats.content import expecting
 from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.graphs.equivalence import Kind, NamedGraph
@@ -61,19 +62,18 @@ def read_graph(
     file = locate(path, ".bif")
     expected = f"a graph or a network ({', '.join(FORMATS)})"
     with expecting(file, "a graph or a network", FORMATS):
-        found = format_of(file, FORMATS, expected).read(file)
+        graph = format_of(file, FORMATS, expected).read(file)
     try:
-        return found if names is None else found.reordered(names)
+        return graph if names is None else graph.reordered(names)
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from None
 
 
 def _as_graph(value: Any, name: str) -> NamedGraph:
-    found = (
-        value if isinstance(value, NamedGraph) else getattr(value, "structure", None)
-    )
-    if isinstance(found, NamedGraph):
-        return found
+    """Return a graph, or that of an object as its structure."""
+    for graph in (value, getattr(value, "structure", None)):
+        if isinstance(graph, NamedGraph):
+            return graph
     raise refusal(
         name, "a NamedGraph, or what has one as its structure", value, "pass a network"
     )
@@ -111,55 +111,41 @@ def graph_record(named: NamedGraph) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> NamedGraph:
+    """Read a graph, or the record of a learner, whose parents are those of a DAG."""
     content = read_json(path)
-    content = content if isinstance(content, dict) else {}
-    keys = ("variables", "arcs", "edges", "kind", "parents")
-    found: list[Any] = [content.get(key) for key in keys]
-    names, arcs, edges, kind, parents = found
-    if kind not in get_args(Kind) and isinstance(parents, dict):
-        families = [*parents.values()]
-        is_graph = _are_texts(*families)
-        names = [*parents]
-        kind = "dag"
-        edges = []
-        arcs = is_graph and [
-            (own, v) for v, family in parents.items() for own in family
+    graph = content if isinstance(content, dict) else {}
+    parents = graph.get("parents")
+    if graph.get("kind") not in get_args(Kind) and isinstance(parents, dict):
+        is_record = all(map(are_texts, parents.values()))
+        graph = {"kind": "dag", "variables": [*parents], "edges": []}
+        graph["arcs"] = is_record and [
+            [parent, child] for child, family in parents.items() for parent in family
         ]
-    else:
-        pairs = (
-            (*arcs, *edges)
-            if isinstance(arcs, list) and isinstance(edges, list)
-            else (None,)
-        )
-        is_graph = kind in get_args(Kind) and _are_texts(names, *pairs)
-        is_graph = is_graph and all(len(pair) == 2 for pair in pairs)
-    if not is_graph:
+    arcs: Any = graph.get("arcs")
+    edges: Any = graph.get("edges")
+    are_lists = isinstance(arcs, list) and isinstance(edges, list)
+    pairs = [*arcs, *edges] if are_lists else [None]
+    are_pairs = all(are_texts(pair) and len(pair) == 2 for pair in pairs)
+    is_graph = are_pairs and are_texts(graph.get("variables"))
+    if not is_graph or graph.get("kind") not in get_args(Kind):
         raise FormatError(
             f"{path}: expected an object with the key 'parents', from each variable to the list "
             "of its parents, as 'exactlearn solve --json' prints it, or a graph such as "
             '{"kind": "cpdag", "variables": ["a", "b"], "arcs": [], "edges": [["a", "b"]]}'
         )
     try:
-        return NamedGraph.linked(names, arcs, edges, kind)
+        return NamedGraph.linked(graph["variables"], arcs, edges, graph["kind"])
     except OptionError as error:
         raise FormatError(f"{path}: {error}") from None
 
 
-def _are_texts(*values: Any) -> bool:
-    """Return whether each value is a list of texts."""
-    return all(
-        isinstance(v, list) and all(isinstance(one, str) for one in v) for v in values
-    )
-
-
 def _write_json(named: NamedGraph, path: Path) -> None:
-    atomic_write(
-        path, json.dumps(graph_record(named), ensure_ascii=False, indent=2) + "\n"
-    )
+    text = json.dumps(graph_record(named), ensure_ascii=False, indent=2)
+    atomic_write(path, text + "\n")
 
 
 def _read_structure(path: Path) -> NamedGraph:
-    # its probabilities do not count
+    """Read the structure of a network, whose probabilities do not count."""
     network = read_network(path, normalise=NETWORKS[suffix_of(path)].normalises)
     return NamedGraph.of(network.names, network.parents)
 
@@ -226,7 +212,7 @@ def write_missingness(graph: MissingnessGraph, path: str | os.PathLike[str]) -> 
     >>> read_missingness("missingness.txt").kind
     'MAR'
     """
-    for name in (own for pair in graph.causes.items() for own in (pair[0], *pair[1])):
+    for name in chain(graph.causes, *graph.causes.values()):
         if name != name.strip() or re.search(r"[,;\n]|<-|^missing *\(", name):
             raise OptionError(
                 f"missingness graph: the name {name!r} cannot be written, for it has spaces at its "

@@ -76,7 +76,7 @@ that a second one ``b`` copies:
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,7 +85,9 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
+from exactlearn.data.codes import repeated
 from exactlearn.errors import CheckError, FormatError
+from exactlearn.formats import are_texts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 M = TypeVar("M", DecisionGraph, NaiveBayes)
@@ -118,9 +120,11 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     >>> import exactlearn as el
     >>> el.write_model(el.compile_network(el.read_network("asia")), "asia.pdg.json")
     """
-    forest = [None if parent < 0 else parent for parent in pdg.forest.tolist()]
+    variables = _variables(pdg)
+    for entry, parent in zip(variables, pdg.forest.tolist(), strict=True):
+        entry["parent"] = None if parent < 0 else parent
     content = {
-        "variables": _variables(pdg.names, pdg.states, parent=forest),
+        "variables": variables,
         "nodes": [[v, int(pdg.node_counts[v])] for v in pdg.order.tolist()],
         "parameters": pdg.parameters.tolist(),
         "successors": pdg.successors.tolist(),
@@ -151,7 +155,7 @@ def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
     >>> el.write_model(model, "cancer.nb.json")
     """
     content = {
-        "variables": _variables(model.names, model.states),
+        "variables": _variables(model),
         "prior": model.prior.tolist(),
         "parameters": model.parameters.T.tolist(),
     }
@@ -214,19 +218,19 @@ def read_naive_bayes(path: str | os.PathLike[str]) -> NaiveBayes:
     return _read(path, NAIVE_BAYES, _naive_bayes)
 
 
-def _variables(
-    names: Sequence[str], states: Sequence[Sequence[str]], **more: Sequence[Any]
-) -> list[dict[str, Any]]:
+def _variables(model: DecisionGraph | NaiveBayes) -> list[dict[str, Any]]:
     """Return an object for each variable."""
-    rows = zip(names, map(list, states), *more.values(), strict=True)
-    return [dict(zip(("name", "states", *more), row, strict=True)) for row in rows]
+    return [
+        {"name": name, "states": [*states]}
+        for name, states in zip(model.names, model.states, strict=True)
+    ]
 
 
 def _write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any]) -> None:
-    whole = {"format": kind, "version": VERSION, **content}
-    atomic_write(
-        path, json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n"
-    )
+    """Write a model in one step, the name of its format first."""
+    record = {"format": kind, "version": VERSION, **content}
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+    atomic_write(path, text + "\n")
 
 
 def _read(
@@ -250,57 +254,57 @@ def _read(
 
 
 def _graph(content: dict[str, Any]) -> DecisionGraph:
+    """Return the decision graph of a file, whose arrays are not yet checked."""
     names, states, entries = _read_variables(content, "parent")
     n = len(names)
-    parents = [own["parent"] for own in entries]
-    for name, parent in zip(names, parents, strict=True):
-        if parent is not None and (type(parent) is not int or not 0 <= parent < n):
+    forest = np.full(n, -1, np.int32)
+    for variable, entry in enumerate(entries):
+        parent = entry["parent"]
+        if parent is None:
+            continue
+        if type(parent) is not int or not 0 <= parent < n:
             raise FormatError(
-                f"key 'variables' ({name}): the parent must be null or a number below {n}"
+                f"key 'variables' ({names[variable]}): the parent must be null or a number below "
+                f"{n}"
             )
+        forest[variable] = parent
     parameters = _numbers(content, "parameters", np.float64).ravel()
-    counts = _numbers(content, "nodes", np.int64)
-    if counts.shape != (n, 2) or sorted(counts[:, 0].tolist()) != list(range(n)):
+    nodes = _numbers(content, "nodes", np.int64)
+    if nodes.shape != (n, 2) or sorted(nodes[:, 0].tolist()) != [*range(n)]:
         raise FormatError(
             f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes"
         )
-    if (counts[:, 1] < 1).any() or counts[:, 1].max() > len(parameters):
+    variables, counts = nodes.T
+    if counts.min() < 1 or counts.max() > len(parameters):
         raise FormatError(
             "key 'nodes': a variable has fewer than one node, or more than parameters"
         )
     successors = _numbers(content, "successors", np.int64).ravel()
-    if (
-        successors.size
-        and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum()
-    ):
+    if ((successors < 0) | (successors >= counts.sum())).any():
         raise FormatError("key 'successors': a number is not that of a node")
+    variable_of_node = np.repeat(variables, counts)
     return DecisionGraph(
-        names,
-        states,
-        np.array([-1 if parent is None else parent for parent in parents], np.int32),
-        np.repeat(counts[:, 0], counts[:, 1]).astype(np.int32),
-        parameters,
-        successors.astype(np.int32),
+        names, states, forest, variable_of_node, parameters, successors
     )
 
 
 def _naive_bayes(content: dict[str, Any]) -> NaiveBayes:
+    """Return the naive Bayes model of a file, whose arrays are not yet checked."""
     names, states, _ = _read_variables(content)
-    prior, parameters = (
-        _numbers(content, key, np.float64) for key in ("prior", "parameters")
-    )
+    prior = _numbers(content, "prior", np.float64)
+    parameters = _numbers(content, "parameters", np.float64)
     return NaiveBayes(names, states, prior, np.ascontiguousarray(parameters.T))
 
 
 def _read_variables(
-    content: dict[str, Any], *more: str
+    content: dict[str, Any], *further: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[dict[str, Any]]]:
-    """Return names and states of the variables, and the whole objects, with more keys."""
+    """Return the names and states of the variables, and their objects, which have further keys."""
     entries = _list(content, "variables")
-    keys = ("name", "states", *more)
+    keys = ("name", "states", *further)
     for place, entry in enumerate(entries):
         where = f"key 'variables', entry {place}"
-        if not isinstance(entry, dict) or set(entry) != {*keys}:
+        if not isinstance(entry, dict) or entry.keys() != {*keys}:
             raise FormatError(
                 f"{where}: expected an object with the keys {', '.join(keys)}"
             )
@@ -308,36 +312,33 @@ def _read_variables(
         states = entry["states"]
         if not isinstance(name, str):
             raise FormatError(f"{where}: the name {name!r} is not text")
-        if not (
-            isinstance(states, list)
-            and states
-            and all(isinstance(s, str) for s in states)
-        ):
+        if not are_texts(states) or not states:
             raise FormatError(
                 f"{where} ({name}): the states must be a list of texts, at least one"
             )
-        if len(set(states)) < len(states):
+        if repeated(states):
             raise FormatError(f"{where} ({name}): two states have the same name")
     names = tuple(entry["name"] for entry in entries)
     if not names:
         raise FormatError("key 'variables': expected at least one variable")
-    if len(set(names)) < len(names):
+    if repeated(names):
         raise FormatError("key 'variables': two variables have the same name")
     return names, tuple(tuple(entry["states"]) for entry in entries), entries
 
 
 def _list(content: dict[str, Any], key: str) -> list[Any]:
-    found = content.get(key)
-    if not isinstance(found, list):
+    """Return the list under a key."""
+    entries = content.get(key)
+    if not isinstance(entries, list):
         raise FormatError(f"key {key!r} is missing or not a list")
-    return found
+    return entries
 
 
 def _numbers(content: dict[str, Any], key: str, dtype: type[np.number]) -> Any:
     """Return a list of numbers as an array; integers must be written as such."""
-    found = _list(content, key)
+    entries = _list(content, key)
     try:
-        array = np.array(found)
+        array = np.array(entries)
         if array.size == 0:
             return np.empty(0, dtype)
         if array.dtype.kind not in ("if" if dtype is np.float64 else "i"):

@@ -21,6 +21,7 @@ from exactlearn.data.codes import Column, LabelledRows
 from exactlearn.data.coding import CodingOptions, coded_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats import are_texts
 from exactlearn.formats.content import STATES, kind_of_file
 
 States = Mapping[str, tuple[str, ...]]
@@ -52,7 +53,7 @@ def listed_states(table: Path) -> States:
     path = states_path(table)
     content: Any = read_json(path)
     states = content.get("states") if isinstance(content, dict) else None
-    if not isinstance(states, dict) or not all(map(_is_list_of_texts, states.values())):
+    if not isinstance(states, dict) or not all(map(are_texts, states.values())):
         raise FormatError(
             f"{path}: expected 'states' with a list of texts for each column of {table.name}; "
             "write the table again, or remove this file"
@@ -60,13 +61,12 @@ def listed_states(table: Path) -> States:
     return {name: tuple(listed) for name, listed in states.items()}
 
 
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-
-
 def with_listed_states(rows: LabelledRows, states: States) -> LabelledRows:
     """Return the rows of a table whose columns list their states."""
-    columns = [replace(x, listed=states.get(x.name, x.listed)) for x in rows.columns]
+    columns = [
+        replace(column, listed=states.get(column.name, column.listed))
+        for column in rows.columns
+    ]
     return replace(rows, columns=columns)
 
 
@@ -83,12 +83,9 @@ def missing_symbols(missing: Sequence[str], tables: Iterable[Path]) -> tuple[str
     symbols = tuple(missing)
     if symbols != MISSING_SYMBOLS:
         return symbols
-    states = {
-        state
-        for table in tables
-        for listed in listed_states(table).values()
-        for state in listed
-    }
+    states: set[str] = set()
+    for table in tables:
+        states.update(*listed_states(table).values())
     return tuple(symbol for symbol in symbols if symbol not in states)
 
 
@@ -131,18 +128,16 @@ def write_states(dataset: Dataset, path: Path) -> Path:
 
 def _are_found(dataset: Dataset, *, is_text: bool) -> bool:
     """Return whether reading a table alone finds the states that it has."""
-    columns = [
-        Column(name, states, codes, listed=() if is_text else states)
-        for name, states, codes in zip(
-            dataset.names, dataset.states, dataset.codes.T, strict=True
-        )
-    ]
-    lines = np.arange(dataset.n_rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    columns = []
+    for name, states, codes in zip(
+        dataset.names, dataset.states, dataset.codes.T, strict=True
+    ):
+        listed = () if is_text else states
+        columns.append(Column(name, states, codes, listed=listed))
+    rows = LabelledRows(None, columns, np.arange(dataset.n_rows))
+    with warnings.catch_warnings(action="ignore"):
         try:
-            found = coded_rows(LabelledRows(None, columns, lines), CodingOptions())
+            states_read = coded_rows(rows, CodingOptions())["states"]
         except DataError:
             return False
-    pairs = zip(found["states"], dataset.states, strict=True)
-    return all(set(read) == set(states) for read, states in pairs)
+    return [*map(set, states_read)] == [*map(set, dataset.states)]
