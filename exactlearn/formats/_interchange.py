@@ -257,12 +257,13 @@ class Words:
         self, pattern: re.Pattern[str], names: Sequence[str], same: Callable[[str], str]
     ) -> list[str]:
         """Return the names that the format holds, and for the others new words like them."""
-        plain = [name if pattern.fullmatch(name) else "" for name in names]
+        plain = {name for name in names if pattern.fullmatch(name)}
         taken = set(map(same, plain))
         words: dict[str, str] = {}
         numbers: Counter[str] = Counter()
-        for word, name in zip(plain, names, strict=True):
-            if not word or same(word) in words:
+        for name in names:
+            word = name
+            if name not in plain or same(name) in words:
                 word = self.spelling(name)
                 if not pattern.fullmatch(word):
                     word = "_" + word

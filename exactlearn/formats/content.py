@@ -180,8 +180,6 @@ TABLE = Kind(
 )
 """What a text of no other kind is taken for whose first lines have as many fields each."""
 
-_PATTERNS = [(kind, re.compile(kind.pattern)) for kind in KINDS]
-
 
 def kind_of(head: bytes) -> Kind | None:
     """Return the kind of a file by its first bytes, unpacked; nothing where it is none of these.
@@ -195,15 +193,16 @@ def kind_of(head: bytes) -> Kind | None:
         name, advice = binary
         return Kind(name, "", advice)
     text = head[:_HEAD].decode("utf-8-sig", errors="replace").replace("\r", "\n")
-    kind = next((kind for kind, pattern in _PATTERNS if pattern.match(text)), None)
-    if kind is not None:
-        return kind
+    for kind in KINDS:
+        if re.match(kind.pattern, text):
+            return kind
     lines = [line for line in text.splitlines()[:_TABLE_LINES] if line.strip()]
-    fields = [{line.count(mark) for line in lines} for mark in MARKS]
-    is_table = len(lines) > 1 and any(
-        len(counts) == 1 and 0 not in counts for counts in fields
-    )
-    return TABLE if is_table else None
+    if len(lines) > 1:
+        for mark in MARKS:
+            counts = {line.count(mark) for line in lines}
+            if len(counts) == 1 and 0 not in counts:
+                return TABLE
+    return None
 
 
 def kind_of_file(path: Path) -> Kind | None:
@@ -280,11 +279,11 @@ def expecting(
         yield
     except (FormatError, OptionError) as error:
         kind = kind_of_file(path)
-        suffix = suffix_of(path)
         if kind is None or kind.name == expected:
             raise
-        if suffix in kind.suffixes and suffix in suffixes:
-            raise
-        if kind.name == JSON and expected in (CERTIFICATE, RECORD):
+        # The reader says more of a file of its own suffix, and of JSON with other keys.
+        suffix = suffix_of(path)
+        is_own_suffix = suffix in kind.suffixes and suffix in suffixes
+        if is_own_suffix or (kind.name == JSON and expected in (CERTIFICATE, RECORD)):
             raise
         raise refusal(path, expected, kind) from error

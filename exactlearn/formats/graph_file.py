@@ -114,20 +114,14 @@ def _read_json(path: Path) -> NamedGraph:
     """Read a graph, or the record of a learner, whose parents are those of a DAG."""
     content = read_json(path)
     graph = content if isinstance(content, dict) else {}
-    parents = graph.get("parents")
-    if graph.get("kind") not in get_args(Kind) and isinstance(parents, dict):
-        is_record = all(map(are_texts, parents.values()))
-        graph = {"kind": "dag", "variables": [*parents], "edges": []}
-        graph["arcs"] = is_record and [
-            [parent, child] for child, family in parents.items() for parent in family
-        ]
+    if graph.get("kind") not in get_args(Kind):
+        graph = _graph_of_parents(graph.get("parents"))
     arcs: Any = graph.get("arcs")
     edges: Any = graph.get("edges")
     are_lists = isinstance(arcs, list) and isinstance(edges, list)
     pairs = [*arcs, *edges] if are_lists else [None]
     are_pairs = all(are_texts(pair) and len(pair) == 2 for pair in pairs)
-    is_graph = are_pairs and are_texts(graph.get("variables"))
-    if not is_graph or graph.get("kind") not in get_args(Kind):
+    if not are_pairs or not are_texts(graph.get("variables")):
         raise FormatError(
             f"{path}: expected an object with the key 'parents', from each variable to the list "
             "of its parents, as 'exactlearn solve --json' prints it, or a graph such as "
@@ -137,6 +131,14 @@ def _read_json(path: Path) -> NamedGraph:
         return NamedGraph.linked(graph["variables"], arcs, edges, graph["kind"])
     except OptionError as error:
         raise FormatError(f"{path}: {error}") from None
+
+
+def _graph_of_parents(parents: Any) -> dict[str, Any]:
+    """Return the graph of a record's parents as an object of a file; empty where it has none."""
+    if not isinstance(parents, dict) or not all(map(are_texts, parents.values())):
+        return {}
+    arcs = [[parent, v] for v, family in parents.items() for parent in family]
+    return {"kind": "dag", "variables": [*parents], "arcs": arcs, "edges": []}
 
 
 def _write_json(named: NamedGraph, path: Path) -> None:

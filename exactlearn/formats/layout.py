@@ -32,7 +32,7 @@ _ARITY = re.compile(r"[1-9]\d{0,4}")
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How the text of a table is laid out; a format without text ignores it.
+    """Layout of the text of a table; a format without text ignores it.
 
     Parameters
     ----------

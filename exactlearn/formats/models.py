@@ -79,9 +79,8 @@ def read_model(path: str | os.PathLike[str], *, normalise: bool = False) -> Mode
         f" ({_of(NAIVE_BAYES)})"
     )
     with expecting(file, "a model", FORMATS):
-        model: Model = _read(
-            file, format_of(file, FORMATS, expected), normalise=normalise
-        )
+        model_format = format_of(file, FORMATS, expected)
+        model: Model = _read(file, model_format, normalise=normalise)
     return model
 
 
@@ -159,12 +158,15 @@ def write_model(model: ModelLike, path: str | os.PathLike[str]) -> None:
     >>> el.read_network("cancer.net").names == network.names
     True
     """
-    known: tuple[Mapping[str, Format[Any]], str] = GRAPHS, "a decision graph"
+    formats: Mapping[str, Format[Any]] = GRAPHS
+    kind = "a decision graph"
     if isinstance(model, BayesianNetwork):
-        known = NETWORKS, "a network"
+        formats = NETWORKS
+        kind = "a network"
     elif isinstance(model, NaiveBayes):
-        known = NAIVE_BAYES, "a naive Bayes model"
-    writer_of(Path(path), known[0], f"a file for {known[1]}")(model, Path(path))
+        formats = NAIVE_BAYES
+        kind = "a naive Bayes model"
+    writer_of(Path(path), formats, f"a file for {kind}")(model, Path(path))
 
 
 def _of(formats: Mapping[str, object]) -> str:

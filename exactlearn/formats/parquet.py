@@ -54,16 +54,18 @@ def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
         rows = file.metadata.num_rows
         columns = file.metadata.num_columns
         _check_columns(path, file.schema_arrow, rows)
-        if size is None and rows * columns > LARGEST:
+        if size is not None:
+            blocks = file.iter_batches(max(1, size // (8 * columns)))
+        elif rows * columns <= LARGEST:
+            blocks = [file.read()]
+        else:
             raise FormatError(
                 f"{path}: expected at most {LARGEST} cells, found {rows * columns}, in {rows} "
                 "rows: read fewer of them"
             )
-        most = rows if size is None else max(1, size // (8 * columns))
-        for block in [file.read()] if size is None else file.iter_batches(most):
-            block.validate(
-                full=True
-            )  # what the reader trusts, such as places in dictionaries
+        for block in blocks:
+            # What the reader trusts is checked, such as places in dictionaries.
+            block.validate(full=True)
             yield _labelled(path, block, first)
             first += block.num_rows
 
@@ -100,9 +102,9 @@ def write_parquet(
     columns = [
         arrow.DictionaryArray.from_arrays(
             arrow.array(codes.astype(np.int32), mask=codes < 0),
-            arrow.array(own, arrow.string()),
+            arrow.array(states, arrow.string()),
         )
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
+        for codes, states in zip(dataset.codes.T, dataset.states, strict=True)
     ]
     if dataset.weights is not None:
         columns.append(arrow.array(dataset.weights))

@@ -61,31 +61,31 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
 
     The metadata ``choices`` of a field returns the words that a text may be.
     """
-    known = {_key(f): f for f in fields(into)}  # type: ignore[arg-type]
+    declared = {_key(field): field for field in fields(into)}  # type: ignore[arg-type]
     types = get_type_hints(into)
     for key in table:
-        if key not in known:
+        if key not in declared:
             raise OptionError(
-                f"unknown key '{_join(at, key)}'{did_you_mean(key, known)}"
+                f"unknown key '{_join(at, key)}'{did_you_mean(key, declared)}"
             )
-    for key, field in known.items():
-        if key not in table and _is_required(field):
-            raise OptionError(
-                f"key '{_join(at, key)}' is missing: expected {_expected(types[field.name])}"
-            )
+    values = {}
+    for key, field in declared.items():
+        path = _join(at, key)
+        kind = types[field.name]
+        if key not in table:
+            if field.default is field.default_factory is MISSING:
+                raise OptionError(
+                    f"key '{path}' is missing: expected {_expected(kind)}"
+                )
+            continue
         choices = field.metadata.get("choices")
-        if key in table and choices and table[key] not in choices():
-            names = ", ".join(map(repr, choices()))
-            place = _join(at, key)
+        if choices and table[key] not in choices():
             raise OptionError(
-                f"key '{place}': expected one of {names}, found {_shown(table[key])}"
+                f"key '{path}': expected one of {', '.join(map(repr, choices()))}, found "
+                f"{_shown(table[key])}"
             )
-    return into(
-        **{
-            known[key].name: _value(found, types[known[key].name], _join(at, key))
-            for key, found in table.items()
-        }
-    )
+        values[field.name] = _value(table[key], kind, path)
+    return into(**values)
 
 
 def to_toml(table: Mapping[str, Any], at: str = "") -> str:
@@ -103,21 +103,22 @@ def to_toml(table: Mapping[str, Any], at: str = "") -> str:
     targets = ["b"]
     <BLANKLINE>
     """
-    plain = []
-    nested = []
+    entries = []
+    sections = []
     for key, value in table.items():
         place = _join(at, _quoted(key))
         if isinstance(value, Mapping):
-            nested.append(f"\n[{place}]\n{to_toml(value, place)}")
+            sections.append(f"\n[{place}]\n{to_toml(value, place)}")
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            nested += [f"\n[[{place}]]\n{to_toml(one, place)}" for one in value]
+            for entry in value:
+                sections.append(f"\n[[{place}]]\n{to_toml(entry, place)}")
         else:
-            plain.append(f"{_quoted(key)} = {literal(value)}\n")
-    return "".join(plain + nested)
+            entries.append(f"{_quoted(key)} = {literal(value)}\n")
+    return "".join(entries + sections)
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
-    """Return what a TOML text holds, or refuse what would keep its parser busy or break it."""
+    """Return the table of a TOML text, or refuse a text that keeps the parser busy or breaks it."""
     if len(text) > _LARGEST:
         raise FormatError(
             f"{path}: expected a run file of at most {_LARGEST} letters, found {len(text)}"
@@ -132,74 +133,83 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"{path}: not a TOML file: {error}") from None
     except (RecursionError, ValueError):
-        what = "brackets are nested too deep, or a number has thousands of digits"
-        raise FormatError(f"{path}: not a TOML file: {what}") from None
+        reason = "brackets are nested too deep, or a number has thousands of digits"
+        raise FormatError(f"{path}: not a TOML file: {reason}") from None
 
 
 def _key(field: Field[Any]) -> str:
     return field.name.rstrip("_")
 
 
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
 def _join(at: str, key: str) -> str:
     return f"{at}.{key}" if at else key
 
 
-def _value(found: Any, kind: Any, at: str) -> Any:
-    """Return what was found as the declared type, or say what was expected at this key."""
+def _value(value: Any, kind: Any, at: str) -> Any:
+    """Return a value of a file as the declared type, or say what was expected at its key."""
     origin = get_origin(kind)
-    args = get_args(kind)
+    arguments = get_args(kind)
     if origin in (Union, UnionType):
-        inner = [a for a in args if a is not NoneType]
-        named = [a for a in inner if get_origin(a) is Literal and found in get_args(a)]
-        return _value(found, (named or inner)[0], at)
-    if origin is Literal and found in args:
-        return found
-    if origin is tuple and isinstance(found, list):
-        return tuple(_value(x, args[0], f"{at}[{i}]") for i, x in enumerate(found))
-    if origin is Mapping and isinstance(found, dict):
-        return {key: _value(x, args[1], _join(at, key)) for key, x in found.items()}
-    if is_dataclass(kind) and isinstance(kind, type) and isinstance(found, dict):
-        return from_table(found, kind, at)
-    if type(found) is int and abs(found) >= 2**63:
+        kinds = _without_none(kind)
+        words = [a for a in kinds if get_origin(a) is Literal and value in get_args(a)]
+        return _value(value, (words or kinds)[0], at)
+    if isinstance(value, list) and origin is tuple:
+        entries = enumerate(value)
+        return tuple(_value(x, arguments[0], f"{at}[{i}]") for i, x in entries)
+    if isinstance(value, dict) and origin is Mapping:
+        return {
+            key: _value(x, arguments[1], _join(at, key)) for key, x in value.items()
+        }
+    if isinstance(value, dict) and is_dataclass(kind):
+        return from_table(value, kind, at)  # type: ignore[arg-type]
+    if origin is Literal and value in arguments:
+        return value
+    return _plain_value(value, kind, at)
+
+
+def _plain_value(value: Any, kind: Any, at: str) -> Any:
+    """Return a value that is neither a list nor a table as the declared type."""
+    if type(value) is int and abs(value) >= 2**63:
         raise OptionError(
             f"key '{at}': expected a number below 2**63, found a larger one"
         )
-    if kind is float and type(found) is int:
-        return float(found)
-    if kind in _PLAIN and type(found) is kind:
-        return found
-    if kind is Path and isinstance(found, str):
-        return Path(found)
-    hint = (
-        "; values to vary stand in a section [sweep]" if isinstance(found, list) else ""
-    )
+    if type(value) is kind:
+        return value
+    if (kind, type(value)) in ((float, int), (Path, str)):
+        return kind(value)
+    hint = ""
+    if isinstance(value, list):
+        hint = "; values to vary stand in a section [sweep]"
     raise OptionError(
-        f"key '{at}': expected {_expected(kind)}, found {_shown(found)}{hint}"
+        f"key '{at}': expected {_expected(kind)}, found {_shown(value)}{hint}"
     )
 
 
 def _expected(kind: Any) -> str:
+    """Return a declared type in words."""
     origin = get_origin(kind)
-    args = get_args(kind)
+    arguments = get_args(kind)
     if origin in (Union, UnionType):
-        return _expected(next(a for a in args if a is not NoneType))
+        return _expected(_without_none(kind)[0])
     if origin is Literal:
-        return f"one of {', '.join(repr(a) for a in args)}"
+        return f"one of {', '.join(map(repr, arguments))}"
     if origin is tuple:
-        return f"a list, each entry {_expected(args[0])}"
+        return f"a list, each entry {_expected(arguments[0])}"
     if origin is Mapping:
-        return f"a table, each value {_expected(args[1])}"
+        return f"a table, each value {_expected(arguments[1])}"
     return _PLAIN.get(kind, "a table")
 
 
-def _shown(found: Any) -> str:
-    kinds: dict[type, str] = {dict: "a table", list: "a list", str: "the text"}
-    kind = kinds.get(type(found), "the value")
-    return kind if isinstance(found, dict) else f"{kind} {shown(found)}"
+def _without_none(union: Any) -> list[Any]:
+    return [kind for kind in get_args(union) if kind is not NoneType]
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a file in words."""
+    if isinstance(value, dict):
+        return "a table"
+    kinds: dict[type, str] = {list: "a list", str: "the text"}
+    return f"{kinds.get(type(value), 'the value')} {shown(value)}"
 
 
 def _quoted(key: str) -> str:

@@ -191,18 +191,18 @@ def read_dataset(
     file = locate(path, ".csv")
     (text,) = read_table(file, layout)
     rows = labelled_rows(text, names=names, drop=drop, weights=weights, decimal=decimal)
-    chosen = rows.chosen(variables)
+    rows_of_variables = rows.chosen(variables)
     if rows.weights is not None and not rows.weights.any():
         raise column_without_weight(text.source, weights, len(rows.weights))
     symbols = missing_symbols(missing, [file])
-    table = coded_table(chosen, CodingOptions(states, symbols, discretise, tidy))
-    kept = {column.name for column in chosen.columns}
-    others = [column.name for column in rows.columns if column.name not in kept]
-    if not others:
+    options = CodingOptions(states, symbols, discretise, tidy)
+    table = coded_table(rows_of_variables, options)
+    left_out = dict.fromkeys((column.name for column in rows.columns), NOT_CHOSEN)
+    for column in rows_of_variables.columns:
+        del left_out[column.name]
+    if not left_out:
         return table
-    return replace(
-        table, left_out={**dict.fromkeys(others, NOT_CHOSEN), **table.left_out}
-    )
+    return replace(table, left_out=left_out | {**table.left_out})
 
 
 def labelled_rows(
@@ -226,16 +226,16 @@ def labelled_rows(
     """
     text = with_decimal_point(text, decimal)
     columns = _named(text, names)
-    known = [column.name for column in columns]
-    left_out = {known[variable_index(column, "drop", known)] for column in drop}
+    labels = [column.name for column in columns]
+    left_out = {labels[variable_index(column, "drop", labels)] for column in drop}
     row_weights = None
     if weights is not None:
-        weights = known[variable_index(weights, "weights", known)]
-        row_weights = _weights(text, columns[known.index(weights)])
+        weights = labels[variable_index(weights, "weights", labels)]
+        row_weights = _weights(text, columns[labels.index(weights)])
     columns = [column for column in columns if column.name not in {*left_out, weights}]
     if not columns:
         raise OptionError(
-            f"{text.source}: no column is left of {', '.join(map(repr, known[:12]))}"
+            f"{text.source}: no column is left of {', '.join(map(repr, labels[:12]))}"
         )
     return replace(text, columns=columns, weights=row_weights)
 
@@ -296,16 +296,15 @@ def write_dataset(
                 f"the weights' column {weights!r} is a variable; name it otherwise"
             )
         header.append(weights)
-    suffix = suffix_of(Path(path))
+    file = Path(path)
+    suffix = suffix_of(file)
     if suffix not in FORMATS:
         raise OptionError(
             f"cannot tell the format of {path} from its suffix; expected "
             f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
         )
-    file = Path(path)
-    needs_list = needs_states_file(
-        dataset, file, is_text=not FORMATS[suffix].keeps_states
-    )
+    is_text = not FORMATS[suffix].keeps_states
+    needs_list = needs_states_file(dataset, file, is_text=is_text)
     FORMATS[suffix].write(dataset, header, file, missing)
     return write_states(dataset, file) if needs_list else None
 
@@ -319,19 +318,19 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
         raise OptionError(
             f"{source}: {len(names)} names for {count} columns; give one each"
         )
-    first = f"if the first line is a row, read with {as_written('header', False)}"
+    if_row = f"if the first line is a row, read with {as_written('header', False)}"
     # One column without a name is refused, or left out, with the others that are no variables.
-    unnamed = [str(position) for position, name in enumerate(names, 1) if not name]
+    unnamed = _places(names, "")
     if len(unnamed) > 1:
         raise FormatError(
-            f"{source}: columns {', '.join(unnamed)} of {count} have no name; name them; {first}"
+            f"{source}: columns {', '.join(unnamed)} of {count} have no name; name them; {if_row}"
         )
     if twice := repeated(names):
-        places = [str(k) for k, name in enumerate(names, 1) if name == twice[0]]
-        more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
+        places = _places(names, twice[0])
+        further = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
         raise FormatError(
             f"{source}: {len(places)} columns, {', '.join(places[:12])}, are all named "
-            f"{twice[0]!r}{more}; rename them{'' if given else '; ' + first}"
+            f"{twice[0]!r}{further}; rename them{'' if given else '; ' + if_row}"
         )
     return [
         replace(column, name=name)
@@ -339,7 +338,13 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
     ]
 
 
+def _places(names: Sequence[str], name: str) -> list[str]:
+    """Return the places of a name among those of all columns, counted from 1."""
+    return [str(place) for place, label in enumerate(names, 1) if label == name]
+
+
 def _weights(text: LabelledRows, column: Column) -> NDArray[np.float64]:
+    """Return the weight of each row, shape (rows,)."""
     weights: NDArray[np.float64] = column.numbers[column.codes]
     for row in np.flatnonzero(~(weights >= 0))[:1].tolist():
         label = column.labels[column.codes[row]]

@@ -109,7 +109,7 @@ def read_blocks(
             decimal=decimal,
         ),
         sources,
-        {str(name): own for name, own in (states or {}).items()},
+        {str(name): labels for name, labels in (states or {}).items()},
         tuple(missing),
         None if variables is None else tuple(map(str, variables)),
         tidy,
@@ -126,7 +126,7 @@ def table_files(source: Any) -> list[Path]:
         When there is none.
     """
     if not isinstance(source, str | os.PathLike):
-        files = [file for one in source for file in table_files(one)]
+        files = [file for entry in source for file in table_files(entry)]
     elif Path(source).is_dir():
         files = sorted(Path(source).glob("*.parquet"))
     elif Path(source).exists() or not has_magic(os.fspath(source)):
