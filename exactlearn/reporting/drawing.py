@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graphs.equivalence import NamedGraph
+from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.graphs.partially_directed import Arc
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
@@ -85,7 +86,7 @@ class Drawing:
 def network_drawing(
     names: Sequence[str],
     parents: Sequence[Sequence[int]],
-    reversible: Iterable[Sequence[str]] = (),
+    reversible: Iterable[Sequence[str]] | None = (),
     strengths: Mapping[Arc, float] | None = None,
 ) -> Drawing:
     """Return the drawing of a DAG.
@@ -95,12 +96,15 @@ def network_drawing(
     names, parents
         The variables and the parents of each.
     reversible
-        The reversible arcs, by name.
+        The reversible arcs, by name; ``None`` for those of the DAG's equivalence class.
     strengths
         Strength of arcs ``(from, to)``, 0 to 1.
     """
-    place = {name: v for v, name in enumerate(names)}
-    marked = frozenset((place[a], place[b]) for a, b in reversible)
+    position = {name: v for v, name in enumerate(names)}
+    if reversible is None:
+        marked = reversible_arcs(parents)
+    else:
+        marked = frozenset((position[a], position[b]) for a, b in reversible)
     drawing = structure_drawing(NamedGraph.of(names, parents))
     return replace(drawing, reversible=marked, strengths=strengths or {})
 
