@@ -67,20 +67,9 @@ class Drawing:
 
     def width_of(self, arc: Arc) -> float:
         """Return the width of an arc in points."""
-        return (
-            STRONGEST * max(0.1, self.strengths[arc])
-            if arc in self.strengths
-            else ARC_WIDTH
-        )
-
-    def arc_title(self, number: int) -> str:
-        """Return an arc in words."""
-        arc = a, b = self.arcs[number]
-        names = [self.labels[end].split("\n")[0] for end in (a, b)]
-        text = (" - " if arc in self.undirected else " → ").join(names)
-        text += f": {label}" if (label := self.arc_labels[number]) else ""
-        text += f", strength {self.strengths[arc]:.2f}" if arc in self.strengths else ""
-        return text + ", reversible" * (arc in self.reversible)
+        if arc not in self.strengths:
+            return ARC_WIDTH
+        return STRONGEST * max(0.1, self.strengths[arc])
 
 
 def network_drawing(
