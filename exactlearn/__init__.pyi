@@ -94,4 +94,5 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.structure.ess_choice import choose_ess as choose_ess
     from exactlearn.structure.learned_counts import learned_counts as learned_counts
     from exactlearn.structure.learning import learn as learn
+    from exactlearn.structure.posterior import posterior as posterior
     from exactlearn.structure.structural_em import structural_em as structural_em

@@ -27,8 +27,8 @@ from exactlearn.errors import (
     shortened,
 )
 
-MAX_FOREIGN = 1000
-"""Most characters of a message of another package."""
+MOST = 1000
+"""Most characters of what another package says."""
 
 
 class LazyGroup(click.Group):
@@ -38,16 +38,20 @@ class LazyGroup(click.Group):
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
         standalone = extra.pop("standalone_mode", True)
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv[1:]
-        # records hold the words
-        extra |= {"standalone_mode": False, "obj": tuple(words)}
+        extra |= {
+            "standalone_mode": False,
+            "obj": tuple(words),
+        }  # records hold the words
         read: Callable[[], Any] = partial(super().main, *args, **extra)
         if sys.stdout is None and "--json" in words:
             read = _refuse_closed_output
         _open_streams()
-        # imports make many objects, and hardly any garbage
-        gc.set_threshold(100_000, 50, 50)
-        # no last search for cycles among the objects of all modules
-        atexit.register(gc.freeze)
+        gc.set_threshold(
+            100_000, 50, 50
+        )  # imports make many objects, and hardly any garbage
+        atexit.register(
+            gc.freeze
+        )  # no last search for cycles among the objects of all modules
         with terminated_as_interrupted(), parameters_written(as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
@@ -72,13 +76,12 @@ class LazyGroup(click.Group):
     ) -> None:
         """Write the overview without importing what the commands do."""
         width = max(map(len, COMMANDS))  # that of the names is the same in all groups
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for name, entry in COMMANDS.items():
-            row = (f"{name:{width}}", line_of(name))
-            groups.setdefault(entry.group, []).append(row)
-        for group, rows in groups.items():
+        for group in dict.fromkeys(known.group for known in COMMANDS.values()):
+            own = {
+                name: known for name, known in COMMANDS.items() if known.group == group
+            }
             with formatter.section(group):
-                formatter.write_dl(rows)
+                formatter.write_dl([(f"{name:{width}}", line_of(name)) for name in own])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -111,11 +114,11 @@ def as_option(parameter: str, value: Any = None) -> str:
     ):
         return f"--categorical {','.join(value)!r}"
     if isinstance(value, Mapping):
-        entries = []
-        for name, states in value.items():
-            text = states if isinstance(states, str) else ",".join(states)
-            entries.append(f"{name}={text}")
-        value = entries
+        texts = {
+            k: own if isinstance(own, str) else ",".join(own)
+            for k, own in value.items()
+        }
+        value = [f"{name}={text}" for name, text in texts.items()]
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
     return flag if value is None or value is True else f"{flag} {value}"
@@ -136,8 +139,10 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
             raise
         except (Exception, KeyboardInterrupt) as error:
             return _status_of(error, debug)
-    # click and rich turn a broken pipe into an exit
-    except (BrokenPipeError, SystemExit) as ended:
+    except (
+        BrokenPipeError,
+        SystemExit,
+    ) as ended:  # into which click and rich turn a broken pipe
         # Click ends by 0 when it has answered what the shell asked for completion.
         return ExitStatus.DONE if getattr(ended, "code", 1) == 0 else ExitStatus.UNREAD
     except OSError as error:
@@ -183,8 +188,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-    if isinstance(sys.stdout, TextIOWrapper):
-        # names that its encoding lacks are written escaped
+    if isinstance(
+        sys.stdout, TextIOWrapper
+    ):  # names that its encoding lacks are written escaped
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
@@ -205,21 +211,21 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
         full = error.errno == errno.ENOSPC  # of a file that is full, writing names it
         place = error.filename or ("standard output" if full else "")
         message = f"{place}{': ' if place else ''}{error.strerror or error}"
-        return shortened(message, MAX_FOREIGN), ExitStatus.MISTAKE
+        return shortened(message, MOST), ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
         message = f"not enough memory{reason}: take fewer rows, variables or parents"
         return message, ExitStatus.MISTAKE
     return (
-        f"unexpected {type(error).__name__}: {shortened(str(error), MAX_FOREIGN)}. This is a fault "
-        "of exactlearn, not of your input; run again with --debug and report the traceback.",
+        f"unexpected {type(error).__name__}: {shortened(str(error), MOST)}. This is a fault of "
+        "exactlearn, not of your input; run again with --debug and report the traceback.",
         ExitStatus.UNEXPECTED,
     )
 
 
-def _show_version(ctx: click.Context, option: click.Parameter, is_given: bool) -> None:
+def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     """Print the version; when verbose also those of libraries, and where compiled code lies."""
-    if not is_given:
+    if not wanted:
         return
     click.echo(f"exactlearn {__version__}")
     if ctx.params["verbose"]:

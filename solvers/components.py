@@ -130,7 +130,7 @@ def split(
     # only candidates that may be chosen make arcs
     numbers = np.flatnonzero(kept)
     problem = problem.select(kept)
-    parts = _strong_parts(problem)
+    parts = strong_parts(problem)
     # All candidates by part, then by variable, then by falling score.
     part = parts[problem.child]
     rows = np.lexsort((np.arange(len(part)), -problem.scores, problem.child, part))
@@ -144,8 +144,8 @@ def split(
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
-def _strong_parts(problem: Problem) -> NDArray[np.int64]:
-    """Return the part of each variable, numbered by smallest variable."""
+def strong_parts(problem: Problem) -> NDArray[np.int64]:
+    """Return the strongly connected part of each variable, numbered by smallest variable."""
     n = problem.n_variables
     child = np.repeat(problem.child, np.diff(problem.member_first)).astype(np.int64)
     # an arc for each parent of some candidate

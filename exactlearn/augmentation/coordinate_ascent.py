@@ -13,14 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.variable_arguments import ParentsLike
-from exactlearn.augmentation.families import (
-    Dag,
-    Families,
-    SetFamilies,
-    network_problem,
-)
+from exactlearn.augmentation.families import Dag, Families, SetFamilies
 from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
@@ -36,12 +31,11 @@ from exactlearn.scoring.incremental_tables import (
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import TermTables
+from exactlearn.solvers import Problem
 from exactlearn.solvers.ordering import positions
 
 # Least improvement that counts: smaller ones are rounding, and could cycle.
 LEAST_RISE = 1e-8
-# Stands for a family that was not looked for yet.
-UNKNOWN = -2
 
 
 def coordinate_ascent(
@@ -76,7 +70,7 @@ def cell_losses(
     parents: ParentsLike,
     values: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the loss of score when a single missing cell is given another value.
+    """Return what the score loses when a single missing cell is given another value.
 
     The network and all other cells stay; learning these again would lose as much at most.
 
@@ -126,7 +120,10 @@ def _of_network(
     tables: TermTables,
 ) -> FamilyStore:
     """Return the tables of a network's families."""
-    families = Families.listed(network_problem(dataset.names, parents))
+    chosen = Problem.from_candidates(
+        dataset.names, [{tuple(each): 0.0} for each in parents]
+    )
+    families = Families.listed(chosen)
     states = set_sizes(dataset.cardinalities, families.members) * dataset.cardinalities
     if states.sum() > MOST_CELLS:
         raise TooLargeError(
@@ -137,11 +134,10 @@ def _of_network(
 
 
 def in_order(families: Families, parents: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """Return whether each family has its parents before its child in an order, shape (m,)."""
+    """Return which families have all parents before their child in a network's order, (m,)."""
     position = np.append(positions(parents), -1)  # that of the padding comes last
-    last_parent = position[families.members].max(axis=1, initial=-1)
-    fits: NDArray[np.bool_] = last_parent < position[families.child]
-    return fits
+    before = position[families.members] < position[families.child][:, None]
+    return np.asarray(before.all(axis=1))
 
 
 def scores_in_order(store: FamilyStore, parents: Dag) -> NDArray[np.float64]:
@@ -157,16 +153,16 @@ def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag
     """
     usable = store.select(in_order(store.families, parents))
     scores = usable.scores
-    network = usable.families.best(scores)
+    chosen = usable.families.best(scores)
     changed = 1
     while changed and not store.control.is_over:
         changed = 0
         for cells in usable.blocks(usable.cells):
             changed += sweep(
-                usable.sets, usable.rows, usable.pairs, scores, network, cells
+                usable.sets, usable.rows, usable.pairs, scores, chosen, cells
             )
         store.move_to(usable.values)
-        yield usable.families.flat.parent_sets(network)
+        yield tuple(usable.families.parents(int(f)) for f in chosen)
 
 
 @kernel
@@ -175,7 +171,7 @@ def sweep(
     rows: Rows,
     families: SetFamilies,
     scores: NDArray[np.float64],
-    network: NDArray[np.int64],
+    chosen: NDArray[np.int64],
     cells: NDArray[np.int64],
 ) -> int:
     """Give each cell its best state once, in place; return how many cells have a new one.
@@ -186,79 +182,57 @@ def sweep(
         The tables, which are kept up to date.
     scores
         Scores of the families, kept up to date, shape (families,).
-    network
+    chosen
         Each child's best family, shape (variables,), kept up to date.
     cells
         Row and variable of each cell, shape (cells, 2), in order of variables.
     """
-    n = len(network)
+    n = len(chosen)
     change = np.zeros(len(sets.values))
     best = np.zeros(n)
-    # each child's best family without the variable
-    without = np.full(n, UNKNOWN)
+    without = np.full(
+        n, -2
+    )  # each child's best family without the variable; -2: not known yet
     changed = 0
+    is_new = True
     for c in range(len(cells)):
         u = cells[c, 0]
         v = cells[c, 1]
-        if c > 0 and v != cells[c - 1, 1]:
-            without[:] = UNKNOWN
+        if is_new or v != cells[c - 1, 1]:
+            without[:] = -2
+            is_new = False
         # the state after which the order's best network rises most
         largest = LEAST_RISE
-        best_state = -1
+        to = -1
         for state in range(rows.cardinalities[v]):
             if state == rows.codes[u, v]:
                 continue
             gains(sets, rows, u, v, state, change)
-            gain = _gain_in_order(
-                sets, families, scores, network, change, v, without, best
-            )
-            if gain > largest:
-                largest = gain
-                best_state = state
-        # take it, and bring tables, scores and network up to date
-        if best_state >= 0:
-            gains(sets, rows, u, v, best_state, change)
-            change_cell(sets, rows, u, v, best_state, change)
+            best[:] = -np.inf
+            best_after(families, scores, change, v, best)
+            total = 0.0
+            for i in range(n):
+                here = scores[chosen[i]]
+                if best[i] < here:
+                    if not holds(sets, families.family[chosen[i]], v):
+                        continue
+                    if without[i] == -2:
+                        without[i] = best_family(sets, families, scores, i, v)
+                    if without[i] >= 0:
+                        best[i] = max(best[i], scores[without[i]])
+                total += best[i] - here
+            if total > largest:
+                largest = total
+                to = state
+        if to >= 0:  # take it, and bring tables, scores and parents up to date
+            gains(sets, rows, u, v, to, change)
+            change_cell(sets, rows, u, v, to, change)
             for at in range(families.holding_first[v], families.holding_first[v + 1]):
                 f = families.holding[at]
                 scores[f] += change[families.family[f]] - change[families.parents[f]]
             for i in range(n):
-                network[i] = best_family(sets, families, scores, i, -1)
-            without[:] = UNKNOWN
+                chosen[i] = best_family(sets, families, scores, i, -1)
+            is_new = True
             changed += 1
         forget(sets, v, change)
     return changed
-
-
-@in_place_kernel
-def _gain_in_order(
-    sets: Sets,
-    families: SetFamilies,
-    scores: NDArray[np.float64],
-    network: NDArray[np.int64],
-    change: NDArray[np.float64],
-    v: int,
-    without: NDArray[np.int64],
-    best: NDArray[np.float64],
-) -> float:
-    """Return by how much the best network rises when tables that hold a variable change.
-
-    ``without`` keeps each child's best family that does not hold the variable, once it is looked
-    for; ``best`` is room for each child's best score.
-    """
-    for i in range(len(best)):
-        best[i] = -np.inf
-    best_after(families, scores, change, v, best)
-    gain = 0.0
-    for i in range(len(best)):
-        current = scores[network[i]]
-        if best[i] < current:
-            # a family that does not hold the variable stays as it is
-            if not holds(sets, families.family[network[i]], v):
-                continue
-            if without[i] == UNKNOWN:
-                without[i] = best_family(sets, families, scores, i, v)
-            if without[i] >= 0:
-                best[i] = max(best[i], scores[without[i]])
-        gain += best[i] - current
-    return gain

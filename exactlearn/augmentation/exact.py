@@ -54,12 +54,13 @@ def augment_exact(task: Task, incumbent: Incumbent) -> Augmentation:
     of :func:`augment_branching` and :func:`augment_gadget`.
     """
     if properties(task.score, task.domain).rises:
-        remark = "by branching"
         result = augment_branching(task, incumbent)
+        how = "by branching"
     else:
-        remark = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
+        reason = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
         result = augment_gadget(task, incumbent)
-    message = f"{remark}; {result.message}" if result.message else remark
+        how = reason
+    message = f"{how}; {result.message}" if result.message else how
     return replace(result, method="exact", message=message)
 
 
@@ -154,11 +155,8 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     offset = gadget.penalty * len(task.dataset.missing_cells)
 
     def take(parents: tuple[tuple[int, ...], ...]) -> None:
-        # without artificial variables, which come last
-        dag = []
-        for parent_set in parents[:n]:
-            dag.append(tuple(p for p in parent_set if p < n))
-        incumbent.offer(task.solution(tuple(dag), gadget.values(parents)))
+        dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
+        incumbent.offer(task.solution(dag, gadget.values(parents)))
 
     def listen(event: Event) -> None:
         if event.parents is not None and event.score + offset > incumbent.score:
@@ -185,10 +183,10 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
 
     Rows with missing cells are merged if the score is convex.
     """
-    incomplete = is_convex(task.score, task.domain)
-    merged, origin = merge_rows(task.dataset, incomplete=incomplete)
-    cells = merged.missing_cells
-    rows, variables = task.dataset.missing_cells.T
+    merged, origin = merge_rows(
+        task.dataset, incomplete=is_convex(task.score, task.domain)
+    )
+    cells, (rows, variables) = merged.missing_cells, task.dataset.missing_cells.T
     index = np.full(merged.codes.shape, -1)
     index[tuple(cells.T)] = np.arange(len(cells))
     incumbent.restore = index[origin[rows], variables]
@@ -196,7 +194,7 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     if task.start is not None:
         start = np.zeros(len(cells), np.int64)
         start[incumbent.restore] = task.start
-    return replace(task, dataset=merged, start=start)
+    return task.on(merged, start)
 
 
 Distinct = Literal["solutions", "completions"]
@@ -294,7 +292,7 @@ def best_solutions(
         with Incumbent(time_limit, on_event).running() as incumbent:
             best = augment_branching(task, incumbent)
         spent = best.seconds
-    task = replace(task, dataset=merge_rows(dataset, incomplete=False)[0])
+    task = task.on(merge_rows(dataset, incomplete=False)[0], None)
     left = None if time_limit is None else max(0.0, time_limit - spent)
     status = best.status
     with Incumbent(left, on_event).running() as incumbent:

@@ -5,6 +5,7 @@ Nothing here imports more than click: ``--help`` is to be quick.
 
 import csv
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands.declare import (
@@ -39,7 +40,7 @@ AUGMENTATIONS = ("branching", "exact", "gadget", "t-local", "mode")
 CLASS_SEARCHES = ("ges", "kes")
 """Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""
 
-MAX_SMOOTHING = 1e12
+MOST_SMOOTHING = 1e12
 """Largest pseudo-count of a cell; sums of larger ones may overflow."""
 
 
@@ -55,7 +56,7 @@ def _tiers(text: str, flag: str) -> tuple[str, ...]:
 
 
 class Reading(Declared):
-    """Options for reading a table.
+    """How a table is read.
 
     Parameters
     ----------
@@ -112,11 +113,9 @@ class Reading(Declared):
     @property
     def keywords(self) -> dict[str, Any]:
         """These options as keywords of `read_dataset`."""
-        keywords = {name: getattr(self, name) for name in Reading.known()}
-        del keywords["categorical"]
-        keywords["names"] = self.names or None
-        keywords["states"] = self.declared_states
-        return keywords
+        found = {one.name: getattr(self, one.name) for one in fields(Reading)}
+        del found["categorical"]
+        return {**found, "names": self.names or None, "states": self.declared_states}
 
     @property
     def declared_states(self) -> dict[str, tuple[str, ...]]:
@@ -125,7 +124,7 @@ class Reading(Declared):
 
 
 class ModelReading(Declared):
-    """Options for reading the network that a command is about.
+    """How the network is read that a command is about.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class ModelReading(Declared):
 
 
 class NetworkReading(Declared):
-    """Options for reading a network that an option names.
+    """How a network is read that an option names.
 
     Parameters
     ----------
@@ -149,7 +148,7 @@ class NetworkReading(Declared):
 
 
 class OnCluster(Declared):
-    """Options of a computation on a cluster.
+    """What may be computed on a cluster.
 
     Parameters
     ----------
@@ -169,7 +168,7 @@ class Clustered(Reading, OnCluster):
 
 
 class Criterion(Declared):
-    """Section ``[score]``: the score to maximise.
+    """Section ``[score]``: what is maximised.
 
     Parameters
     ----------
@@ -213,7 +212,7 @@ class Criterion(Declared):
 
 
 class Random(Declared):
-    """Options of random choices.
+    """What is random.
 
     Parameters
     ----------
@@ -227,7 +226,7 @@ class Random(Declared):
 
 
 class Constrained(Declared):
-    """Constraints on the network, as options and as keys of a file of constraints.
+    """Constraints on the network: what a file of constraints holds.
 
     Parameters
     ----------
@@ -265,7 +264,7 @@ class Constrained(Declared):
 
 
 class Selection(Constrained, Random):
-    """Options of parent-set selection: solver, constraints, limit and seed.
+    """How parent sets are selected: solver, constraints, limit and seed.
 
     Parameters
     ----------
@@ -294,7 +293,7 @@ class Selection(Constrained, Random):
 
 
 class Climbing(Selection):
-    """Options of the search for network and completion, but for the method.
+    """How network and completion are found, but for the method.
 
     Parameters
     ----------
@@ -313,7 +312,7 @@ class Climbing(Selection):
 
 
 class Search(Climbing):
-    """Section ``[search]``: the search for network and completion.
+    """Section ``[search]``: how network and completion are found.
 
     Complete data are solved exactly whatever the method.
 
@@ -342,7 +341,7 @@ class NetworkParameters(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    smoothing: float = option(0.25, least=0, most=MAX_SMOOTHING)
+    smoothing: float = option(0.25, least=0, most=MOST_SMOOTHING)
 
 
 class GraphParameters(Declared):
@@ -364,12 +363,12 @@ class GraphParameters(Declared):
     iterations: int = 100
     tolerance: float = 1e-06
     smoothing: float | Literal["cv"] = option(
-        "cv", metavar="NUMBER|cv", least=0, most=MAX_SMOOTHING
+        "cv", metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
     )
 
 
 class CompleteLearning(Reading, Criterion, Selection):
-    """Options of learning a network from a complete table."""
+    """What learning a network from a complete table needs."""
 
 
 SELECTION = tuple(
@@ -379,4 +378,4 @@ SELECTION = tuple(
 
 
 class IncompleteLearning(CompleteLearning, Climbing, NetworkParameters):
-    """Options of learning from missing cells."""
+    """What learning from missing cells needs."""

@@ -37,7 +37,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import ExactlearnError, OptionError
 from exactlearn.evaluation.cross_validation import Learner, described, named_learner
 from exactlearn.evaluation.study import Found, PlannedRun, Study
-from exactlearn.graphs.dag import named_parents
+from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
@@ -173,15 +173,7 @@ class ArcStrengths(
         (('a', 'b'),)
         """
         least = self.threshold if threshold is None else threshold
-        arcs = np.argwhere((self.edges > least) & (self.strengths > 0)).tolist()
-        parents: list[set[int]] = [set() for _ in self.names]
-        reached = np.eye(
-            len(self.names), dtype=bool
-        )  # from the row's by arcs to the column's
-        for a, b in sorted(arcs, key=lambda arc: -self.strengths[*arc]):
-            if not reached[b, a]:
-                parents[b].add(a)
-                reached |= np.outer(reached[:, a], reached[b])
+        parents = strongest_dag(self.strengths, self.edges > least)
         return NamedGraph.of(self.names, parents)
 
     def to_records(self) -> list[dict[str, Any]]:

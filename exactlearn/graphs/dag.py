@@ -18,6 +18,9 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exactlearn._runtime.arguments import (
     checked_arguments,
     named,
@@ -274,6 +277,23 @@ def ancestors(parents: Sequence[Collection[int]], of: Iterable[int]) -> frozense
     return frozenset(seen)
 
 
+def ancestor_matrix(parents: Sequence[Collection[int]]) -> NDArray[np.bool_]:
+    """Return whether ``[ancestor, descendant]`` are such, shape (n, n).
+
+    Examples
+    --------
+    >>> ancestor_matrix([(), (0,), (1,)])[0].tolist()
+    [False, True, True]
+    """
+    n = len(parents)
+    above = np.zeros((n, n), np.bool_)
+    for child in topological_order(parents):
+        for parent in parents[child]:
+            above[:, child] |= above[:, parent]
+            above[parent, child] = True
+    return above
+
+
 def directed_path(
     offspring: Sequence[Collection[int]], start: int, ends: Collection[int]
 ) -> tuple[Arc, ...] | None:
@@ -351,3 +371,34 @@ def _arcs_of(
             arcs.update(opening)
         state = before
     return frozenset(arcs)
+
+
+def strongest_dag(
+    strengths: NDArray[np.float64], is_linked: NDArray[np.bool_]
+) -> list[set[int]]:
+    """Return the parents of each variable in a DAG of the strongest arcs.
+
+    Arcs are added by falling strength, equal ones in the order of the variables. One that would
+    close a directed cycle is taken the other way, if that has a strength, and else left out.
+
+    Parameters
+    ----------
+    strengths
+        Strength of each arc ``[parent, child]``, shape (n, n); an arc of none is never taken.
+    is_linked
+        Which pairs of variables may be linked, symmetric, shape (n, n).
+
+    Examples
+    --------
+    >>> strongest_dag(np.array([[0.0, 0.9], [0.1, 0.0]]), np.ones((2, 2), bool))
+    [set(), {0}]
+    """
+    n = len(strengths)
+    arcs = np.argwhere(is_linked & (strengths > 0)).tolist()
+    parents: list[set[int]] = [set() for _ in range(n)]
+    is_ancestor = np.eye(n, dtype=bool)  # of the column's variable
+    for parent, child in sorted(arcs, key=lambda arc: -strengths[*arc]):
+        if not is_ancestor[child, parent]:
+            parents[child].add(parent)
+            is_ancestor |= np.outer(is_ancestor[:, parent], is_ancestor[child])
+    return parents

@@ -327,58 +327,36 @@ def learn(
     """
     control = SearchControl(time_limit)
     remarks: list[str] = []
-    choice = None
     scored = None
     with executors.running(cluster) as client:
         # The table, and the constraints by index in it.
-        if isinstance(data, Blocks):
-            data = merge_rows(data, cluster=client)
-        dataset, columns = usable_columns(data, tidy, discretise, drop, states)
-        if dataset.left_out:  # an index counts these columns, too
-            limits = limits_by_name(
-                {
-                    "required": required,
-                    "forbidden": forbidden,
-                    "tiers": tiers,
-                    "constraints": constraints,
-                },
-                columns,
-            )
-            required, forbidden, tiers, constraints = limits.values()
-        augments = missing == "augment" and not dataset.is_complete
-        search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
-        scoring = Scoring(
-            dataset=dataset,
-            score=BDeu() if isinstance(score, str) else as_score(score),
+        scoring = scoring_of(
+            data,
+            states=states,
+            discretise=discretise,
+            drop=drop,
+            tidy=tidy,
+            score=score,
             max_parents=max_parents,
-            required=frozenset(arcs_by_index(required, "required", dataset.names)),
-            forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
-            constraints=(
-                *constraints_by_index(constraints, "constraints", dataset.names),
-                *([] if tiers == () else [tiers_by_index(tiers, dataset.names)]),
-            ),
-            counts=None if missing == "augment" else missing,
-            counts_network=_counts_network(counts, dataset, missing),
+            required=required,
+            forbidden=forbidden,
+            tiers=tiers,
+            constraints=constraints,
+            missing=missing,
+            counts=counts,
             scoring_time=scoring_time,
             seed=seed,
-            cluster=client,
+            client=client,
         )
+        dataset = scoring.dataset
+        augments = missing == "augment" and not dataset.is_complete
+        search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
 
         # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
         with SearchControl().running():
-            if isinstance(score, str):
-                scoring, choice = scoring.with_score(
-                    score, ess=ess, time_limit=search.remaining
-                )
-            elif ess != BDeu.ess:
-                raise OptionError(
-                    f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess "
-                    "out"
-                )
+            scoring, choice = with_score(scoring, score, ess, search.remaining)
             if choice is not None:
                 remarks.append(choice.reason)
-                if not choice.folds:
-                    warn_caller(choice.reason, TimeLimitWarning)
             if not augments:
                 scored = scoring.within(search.remaining)
 
@@ -444,6 +422,77 @@ def _proof_in_words(max_parents: int | None) -> str:
     """Return the claim that a proof of optimality makes."""
     limit = "any number of" if max_parents is None else f"at most {max_parents}"
     return f"no network with {limit} parents a variable scores more"
+
+
+def scoring_of(
+    data: Any,
+    *,
+    states: Mapping[str, Sequence[str]] | None = None,
+    discretise: Mapping[str, str] | Any = None,
+    drop: Sequence[str] = (),
+    tidy: bool = False,
+    score: ScoreLike = "bdeu",
+    max_parents: int | None = 3,
+    required: Collection[tuple[str, str] | Arc] = (),
+    forbidden: Collection[tuple[str, str] | Arc] = (),
+    tiers: Sequence[Collection[str] | Collection[int]] = (),
+    constraints: Sequence[Constraint] = (),
+    missing: Missing = "expected",
+    counts: LearnedNetwork | BayesianNetwork | None = None,
+    scoring_time: float | None = None,
+    seed: int = 0,
+    client: Any = None,
+) -> Scoring:
+    """Return how the parent sets of a table are scored, from the arguments of :func:`learn`."""
+    if isinstance(data, Blocks):
+        data = merge_rows(data, cluster=client)
+    dataset, columns = usable_columns(data, tidy, discretise, drop, states)
+    if dataset.left_out:  # an index counts these columns, too
+        limits = limits_by_name(
+            {
+                "required": required,
+                "forbidden": forbidden,
+                "tiers": tiers,
+                "constraints": constraints,
+            },
+            columns,
+        )
+        required, forbidden, tiers, constraints = limits.values()
+    return Scoring(
+        dataset=dataset,
+        score=BDeu() if isinstance(score, str) else as_score(score),
+        max_parents=max_parents,
+        required=frozenset(arcs_by_index(required, "required", dataset.names)),
+        forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
+        constraints=(
+            *constraints_by_index(constraints, "constraints", dataset.names),
+            *([] if tiers == () else [tiers_by_index(tiers, dataset.names)]),
+        ),
+        counts=None if missing == "augment" else missing,
+        counts_network=_counts_network(counts, dataset, missing),
+        scoring_time=scoring_time,
+        seed=seed,
+        cluster=client,
+    )
+
+
+def with_score(
+    scoring: Scoring,
+    score: ScoreLike,
+    ess: float | Literal["auto"],
+    time_limit: float | None,
+) -> tuple[Scoring, ESSChoice | None]:
+    """Return the scoring with the score of :func:`learn`, and how its ess was chosen."""
+    if not isinstance(score, str):
+        if ess != BDeu.ess:
+            raise OptionError(
+                f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
+            )
+        return scoring, None
+    scoring, choice = scoring.with_score(score, ess=ess, time_limit=time_limit)
+    if choice is not None and not choice.folds:
+        warn_caller(choice.reason, TimeLimitWarning)
+    return scoring, choice
 
 
 def _counts_network(

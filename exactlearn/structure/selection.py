@@ -7,11 +7,10 @@ scores of the parent sets, then the choice among these; each stops in time for t
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from exactlearn._runtime.control import LOG, UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
@@ -25,7 +24,10 @@ from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
-from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
+from exactlearn.solvers.enumeration import (
+    Enumeration,
+    enumerate_networks,
+)
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
 
-MIN_SCORING = 1.0
+LEAST_SCORING = 1.0
 """Seconds that scoring may take whatever the time limit."""
 
 AFTER_INTERRUPT = 0.5
@@ -55,8 +57,8 @@ class Scored:
         Candidates and constraints; ``stopped`` where not all parent sets were scored.
     time_left
         Seconds for the choice among them, or ``None``.
-    counts_in_words
-        The counts that score, bound and proof refer to, where these are not the table's own.
+    about
+        What score, bound and proof refer to, where that is not the table.
     interrupted
         Whether Ctrl-C ended the scoring.
     counts_network
@@ -65,16 +67,14 @@ class Scored:
 
     problem: Problem
     time_left: float | None = None
-    counts_in_words: str = ""
+    about: str = ""
     interrupted: bool = False
     counts_network: BayesianNetwork | None = None
 
     @property
     def remarks(self) -> list[str]:
-        """The counts that score, bound and proof refer to, where cells are missing."""
-        if not self.counts_in_words:
-            return []
-        return [f"cells are missing: {self.counts_in_words}"]
+        """What a user should know of what was scored."""
+        return [f"cells are missing: {self.about}"] * bool(self.about)
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -83,15 +83,23 @@ class Scored:
         """
         if self.problem.complete:
             return result
-        is_interrupted = self.interrupted or result.status == "interrupted"
-        status: Status = "interrupted" if is_interrupted else "feasible"
-        message = "scoring_time: not all parent sets were scored; no bound is known"
+        cause = "Ctrl-C" if self.interrupted else "the time limit"
+        said = ["scoring_time: not all parent sets were scored; no bound is known"]
         if self.problem.stopped:
-            cause = "Ctrl-C" if self.interrupted else "the time limit"
-            message = f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"
+            said = [
+                f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"
+            ]
         if result.parents is None:
-            message += "; no network of the parent sets scored was found to meet the constraints"
-        return replace(result, status=status, bound=inf, message=message)
+            said.append(
+                "no network of the parent sets scored was found to meet the constraints"
+            )
+        ended: Status = "interrupted" if self.interrupted else "feasible"
+        return replace(
+            result,
+            status=result.status if result.status == "interrupted" else ended,
+            bound=inf,
+            message="; ".join(said),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,11 +109,11 @@ class Scoring:
     Parameters
     ----------
     dataset, score
-        The table, and the score to maximise.
+        What is learned from, and what is maximised.
     max_parents
         Largest number of parents, or ``None`` for no limit.
     required, forbidden, constraints
-        Constraints that every network satisfies.
+        What every network must satisfy.
     counts
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
     counts_network
@@ -117,7 +125,7 @@ class Scoring:
     seed
         Seed of all that is random.
     cluster
-        A cluster, as in :func:`candidate_parent_sets`.
+        What scores, as in :func:`candidate_parent_sets`.
     """
 
     dataset: Dataset
@@ -136,9 +144,8 @@ class Scoring:
     @property
     def most_parents(self) -> int:
         """Largest number of parents, as a number."""
-        if self.max_parents is None:
-            return max(0, self.dataset.n_variables - 1)
-        return self.max_parents
+        everyone = max(0, self.dataset.n_variables - 1)
+        return everyone if self.max_parents is None else self.max_parents
 
     @property
     def ruled_out(self) -> frozenset[Arc]:
@@ -182,10 +189,12 @@ class Scoring:
         """Score within a part of a time limit, or until Ctrl-C."""
         clock = SearchControl(time_limit)
         with SearchControl().running() as control:
-            limit = time_limit
-            if limit is not None:
-                limit = max(MIN_SCORING, SCORING_SHARE * limit)
-            scored = self.scored(limit, control)
+            part = (
+                None
+                if time_limit is None
+                else max(LEAST_SCORING, SCORING_SHARE * time_limit)
+            )
+            scored = self.scored(part, control)
         return replace(
             scored,
             time_left=AFTER_INTERRUPT if control.is_stopped else clock.remaining,
@@ -200,14 +209,21 @@ class Scoring:
         Parameters
         ----------
         limit, control
-            The limits of the scoring, as in :func:`candidate_parent_sets`.
+            What stops the scoring, as in :func:`candidate_parent_sets`.
         """
+        declared = self.constraints
+        required = self.required
+        # A set that is dominated by a subset is of no use where arcs may always be taken away; a
+        # conflict of several constraints is named rightly only where none chose the candidates.
+        prune = (
+            not self.every
+            and all(c.removable for c in declared)
+            and not (declared and required)
+        )
         LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
         clock = SearchControl(limit)
         seconds = self.scoring_time and min(self.scoring_time, clock.left)
-
-        # Counts; where the time did not suffice for expected ones, no parent sets are scored.
-        learned, counts, counts_in_words = self._estimated(limit)
+        learned, estimated, about = self._estimated(limit)
         if learned is not None and not learned.counts.finished:
             problem = learned.problem(
                 self.dataset,
@@ -215,64 +231,54 @@ class Scoring:
                 required=self.required,
                 forbidden=self.ruled_out,
             )
-            problem = replace(
-                problem,
-                complete=False,
-                stopped="the parent sets are those of the network that structural EM found",
+            reason = "the parent sets are those of the network that structural EM found"
+            return Scored(
+                problem=self._declared(problem, complete=False, stopped=reason),
+                about=about,
+                counts_network=learned.network,
             )
-        else:
-            # A set that is dominated by a subset is of no use where arcs may always be taken away;
-            # a conflict of several constraints is named rightly only where none chose the
-            # candidates.
-            is_removable = all(c.removable for c in self.constraints)
-            is_single = not (self.constraints and self.required)
-            prune = not self.every and is_removable and is_single
-            problem = candidate_parent_sets(
-                self.dataset,
-                self.score,
-                max_parents=self.max_parents,
-                budget=Budget(seconds=seconds) if seconds else None,
-                counts=counts,
-                required=() if self.constraints else self.required,
-                forbidden=self.ruled_out if prune or not self.constraints else (),
-                prune=prune,
-                time_limit=clock.remaining,
-                control=control,
-                cluster=self.cluster,
-            )
-        problem = replace(
-            problem,
-            required=self.required,
-            forbidden=self.forbidden,
-            constraints=self.constraints,
+        problem = candidate_parent_sets(
+            self.dataset,
+            self.score,
+            max_parents=self.max_parents,
+            budget=Budget(seconds=seconds) if seconds else None,
+            counts=estimated,
+            required=() if declared else required,
+            forbidden=self.ruled_out if prune or not declared else (),
+            prune=prune,
+            time_limit=clock.remaining,
+            control=control,
+            cluster=self.cluster,
         )
         return Scored(
-            problem=problem,
-            counts_in_words=counts_in_words,
+            problem=self._declared(problem),
+            about=about,
             counts_network=None if learned is None else learned.network,
         )
+
+    def _declared(self, problem: Problem, **more: Any) -> Problem:
+        """Return a problem with the constraints, and with more fields changed."""
+        more |= {"required": self.required, "forbidden": self.forbidden}
+        return replace(problem, constraints=self.constraints, **more)
 
     def _estimated(
         self, limit: float | None
     ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None, str]":
-        """Return the counts of families with missing cells, and how they came about.
+        """Return the counts of families with missing cells, and where expected ones come from.
+
+        Also what score and bound refer to then.
 
         The network of expected counts is learned without the constraints: so scores with and
         without them are of the same counts, and no constraint raises the best one.
-
-        Returns
-        -------
-        learned, counts, counts_in_words
-            Where expected counts come from; the counts, ``None`` where no cell is missing; and in
-            words the counts that score and bound refer to.
         """
         if self.counts is None or self.dataset.is_complete:
             return None, None, ""
         if self.counts != "expected":
-            in_words = f"score, bound and proof are those of counts by {self.counts}"
-            return None, DeletionCounts(self.counts), in_words
-        # The import takes long.
-        from exactlearn.structure.learned_counts import learned_counts
+            about = f"score, bound and proof are those of counts by {self.counts}"
+            return None, DeletionCounts(self.counts), about
+        from exactlearn.structure.learned_counts import (
+            learned_counts,
+        )  # takes long to import
 
         learned = learned_counts(
             self.dataset,
@@ -281,17 +287,12 @@ class Scoring:
             seed=self.seed,
             time_limit=limit,
         )
-        network = "a network by structural EM, without the constraints"
+        about = "score, bound and proof are those of expected counts, under "
         if self.counts_network is not None:
-            network = "the network given"
-        elif learned.status != "converged":
-            network = (
-                "a network by structural EM that was cut short, without the constraints"
-            )
-        in_words = (
-            f"score, bound and proof are those of expected counts, under {network}"
-        )
-        return learned, learned.counts, in_words
+            return learned, learned.counts, about + "the network given"
+        about += "a network by structural EM"
+        limited = "" if learned.status == "converged" else " that was cut short"
+        return learned, learned.counts, f"{about}{limited}, without the constraints"
 
 
 def select(
@@ -327,24 +328,21 @@ def select(
     result, listed
         The best network, and the list where one is wanted.
     """
-    problem = scored.problem
-    if not problem.complete and on_event is not None:
-        options["on_event"] = partial(_report_without_bound, on_event)
-    else:
-        options["on_event"] = on_event
+    if on_event is not None and not scored.problem.complete:
+        told = on_event
+        on_event = lambda event: told(event._replace(bound=inf))  # noqa: E731
     if best is None:
-        result = solve(problem, certify=certify, gap=gap, scores=scores, **options)
-        return scored.judged(result), None
-    listed = enumerate_networks(problem, k=best, classes=classes, **options)
-    result = scored.judged(listed.best)
-    if not problem.complete:
-        listed = replace(listed, best=result, status=result.status, bound=inf)
-    return result, listed
-
-
-def _report_without_bound(on_event: OnEvent, event: Event) -> None:
-    """Report an event of a search among some of the parent sets: its bound is none of the data."""
-    on_event(event._replace(bound=inf))
+        one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
+        return scored.judged(
+            solve(scored.problem, on_event=on_event, **one, **options)
+        ), None
+    found = enumerate_networks(
+        scored.problem, k=best, classes=classes, on_event=on_event, **options
+    )
+    result = scored.judged(found.best)
+    if not scored.problem.complete:
+        found = replace(found, best=result, status=result.status, bound=inf)
+    return result, found
 
 
 def single_arcs(
@@ -358,7 +356,7 @@ def single_arcs(
     Raises
     ------
     OptionError
-        When a constraint is not on single arcs: tables are not completed under those.
+        When one is not on single arcs: tables are not completed under those.
     """
     ruled_out = set(forbidden)
     for constraint in constraints:
@@ -380,7 +378,7 @@ def fitted_network(
     counts: Counts | None = "expected",
     time_limit: float | None = None,
 ) -> tuple[BayesianNetwork, str]:
-    """Return a DAG with parameters from a table, and a remark if EM was cut short.
+    """Return a DAG with parameters from a table, and what a user should know of them.
 
     Parameters
     ----------
@@ -400,12 +398,11 @@ def fitted_network(
         return fit_complete(dataset, parents, smoothing=smoothing), ""
     if counts is not None and counts != "expected":
         method = DeletionCounts(counts).estimator
-        estimate = fit_deletion(dataset, parents, method=method, smoothing=smoothing)
-        return estimate.model, ""
-    fit = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
-    if fit.is_complete:
-        return fit.model, ""
-    return (
-        fit.model,
-        f"EM for the parameters was cut short after {fit.iterations} iterations",
+        return fit_deletion(
+            dataset, parents, method=method, smoothing=smoothing
+        ).model, ""
+    found = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
+    cut_short = (
+        f"EM for the parameters was cut short after {found.iterations} iterations"
     )
+    return found.model, "" if found.is_complete else cut_short
