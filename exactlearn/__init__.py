@@ -22,11 +22,13 @@ def loaded_on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list
         from importlib.resources import files
 
         stub = parse((files(package) / "__init__.pyi").read_text(encoding="utf-8"))
-        found = [
-            node for node in walk(stub) if isinstance(node, ImportFrom) and node.module
-        ]
-        own = [node for node in found if str(node.module).startswith(__name__)]
-        return {one.name: str(node.module) for node in own for one in node.names}
+        imports = [node for node in walk(stub) if isinstance(node, ImportFrom)]
+        return {
+            alias.name: str(node.module)
+            for node in imports
+            if str(node.module).startswith(__name__)
+            for alias in node.names
+        }
 
     def get(name: str) -> Any:
         if name == "__all__":
@@ -34,11 +36,9 @@ def loaded_on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list
         if name.startswith("_") or name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes()[name]
-        return (
-            import_module(f"{home}.{name}")
-            if home == package
-            else getattr(import_module(home), name)
-        )
+        if home == package:
+            return import_module(f"{home}.{name}")
+        return getattr(import_module(home), name)
 
     return get, lambda: sorted(homes())
 

@@ -27,8 +27,8 @@ from exactlearn.errors import (
     shortened,
 )
 
-MOST = 1000
-"""Most characters of what another package says."""
+MAX_FOREIGN = 1000
+"""Most characters of a message of another package."""
 
 
 class LazyGroup(click.Group):
@@ -38,20 +38,16 @@ class LazyGroup(click.Group):
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
         standalone = extra.pop("standalone_mode", True)
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv[1:]
-        extra |= {
-            "standalone_mode": False,
-            "obj": tuple(words),
-        }  # records hold the words
+        # records hold the words
+        extra |= {"standalone_mode": False, "obj": tuple(words)}
         read: Callable[[], Any] = partial(super().main, *args, **extra)
         if sys.stdout is None and "--json" in words:
             read = _refuse_closed_output
         _open_streams()
-        gc.set_threshold(
-            100_000, 50, 50
-        )  # imports make many objects, and hardly any garbage
-        atexit.register(
-            gc.freeze
-        )  # no last search for cycles among the objects of all modules
+        # imports make many objects, and hardly any garbage
+        gc.set_threshold(100_000, 50, 50)
+        # no last search for cycles among the objects of all modules
+        atexit.register(gc.freeze)
         with terminated_as_interrupted(), parameters_written(as_option):
             status = _exit_status(read, "--debug" in words)
         if not standalone:
@@ -76,12 +72,13 @@ class LazyGroup(click.Group):
     ) -> None:
         """Write the overview without importing what the commands do."""
         width = max(map(len, COMMANDS))  # that of the names is the same in all groups
-        for group in dict.fromkeys(known.group for known in COMMANDS.values()):
-            own = {
-                name: known for name, known in COMMANDS.items() if known.group == group
-            }
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, entry in COMMANDS.items():
+            row = (f"{name:{width}}", line_of(name))
+            groups.setdefault(entry.group, []).append(row)
+        for group, rows in groups.items():
             with formatter.section(group):
-                formatter.write_dl([(f"{name:{width}}", line_of(name)) for name in own])
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -114,11 +111,11 @@ def as_option(parameter: str, value: Any = None) -> str:
     ):
         return f"--categorical {','.join(value)!r}"
     if isinstance(value, Mapping):
-        texts = {
-            k: own if isinstance(own, str) else ",".join(own)
-            for k, own in value.items()
-        }
-        value = [f"{name}={text}" for name, text in texts.items()]
+        entries = []
+        for name, states in value.items():
+            text = states if isinstance(states, str) else ",".join(states)
+            entries.append(f"{name}={text}")
+        value = entries
     if isinstance(value, list | tuple):
         return " ".join(f"{flag} {entry!r}" for entry in value)
     return flag if value is None or value is True else f"{flag} {value}"
@@ -139,10 +136,8 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
             raise
         except (Exception, KeyboardInterrupt) as error:
             return _status_of(error, debug)
-    except (
-        BrokenPipeError,
-        SystemExit,
-    ) as ended:  # into which click and rich turn a broken pipe
+    # click and rich turn a broken pipe into an exit
+    except (BrokenPipeError, SystemExit) as ended:
         # Click ends by 0 when it has answered what the shell asked for completion.
         return ExitStatus.DONE if getattr(ended, "code", 1) == 0 else ExitStatus.UNREAD
     except OSError as error:
@@ -188,9 +183,8 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-    if isinstance(
-        sys.stdout, TextIOWrapper
-    ):  # names that its encoding lacks are written escaped
+    if isinstance(sys.stdout, TextIOWrapper):
+        # names that its encoding lacks are written escaped
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
@@ -211,21 +205,21 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
         full = error.errno == errno.ENOSPC  # of a file that is full, writing names it
         place = error.filename or ("standard output" if full else "")
         message = f"{place}{': ' if place else ''}{error.strerror or error}"
-        return shortened(message, MOST), ExitStatus.MISTAKE
+        return shortened(message, MAX_FOREIGN), ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
         message = f"not enough memory{reason}: take fewer rows, variables or parents"
         return message, ExitStatus.MISTAKE
     return (
-        f"unexpected {type(error).__name__}: {shortened(str(error), MOST)}. This is a fault of "
-        "exactlearn, not of your input; run again with --debug and report the traceback.",
+        f"unexpected {type(error).__name__}: {shortened(str(error), MAX_FOREIGN)}. This is a fault "
+        "of exactlearn, not of your input; run again with --debug and report the traceback.",
         ExitStatus.UNEXPECTED,
     )
 
 
-def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+def _show_version(ctx: click.Context, option: click.Parameter, is_given: bool) -> None:
     """Print the version; when verbose also those of libraries, and where compiled code lies."""
-    if not wanted:
+    if not is_given:
         return
     click.echo(f"exactlearn {__version__}")
     if ctx.params["verbose"]:

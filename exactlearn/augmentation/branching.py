@@ -165,9 +165,7 @@ def _root(
     multipliers = cluster_multipliers(problem.relative, incumbent)
     incumbent.prove(multipliers.bound(problem))
     assert incumbent.parents is not None
-    network = [
-        families.number(i, parents) for i, parents in enumerate(incumbent.parents)
-    ]
+    network = families.flat.selection(incumbent.parents).tolist()
     master = RestrictedMaster(families, cells, network, incumbent.working_values)
     master.add_clusters(multipliers.counted)
     if len(cells.rows) >= MANY_CELLS:
@@ -227,19 +225,15 @@ def _choose(
             or not incumbent.goes_on()
         ):
             return None
-        numbers = [
-            families.number(i, parents) for i, parents in enumerate(result.parents)
-        ]
-        stale = [
-            child for child, number in enumerate(numbers) if not node.fresh[number]
-        ]
-        if not stale:
+        numbers = families.flat.selection(result.parents)
+        stale = np.flatnonzero(~node.fresh[numbers])
+        if not len(stale):
             break
-        node.refresh(np.array([numbers[child] for child in stale]))
-        node.freshen(node.upper, stale, at_once)
+        node.refresh(numbers[stale])
+        node.freshen(node.upper, stale.tolist(), at_once)
         at_once *= 2  # selections that alternate cost more than bounds
     votes = np.zeros(node.cells.multipliers.shape[1:], np.int64)
-    for completion in map(node.best_completion, numbers):
+    for completion in map(node.best_completion, numbers.tolist()):
         votes[completion.cells, completion.states] += 1
     filled = node.cells.filled
     values = np.where(filled >= 0, filled, votes.argmax(axis=1))

@@ -13,9 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.variable_arguments import ParentsLike
-from exactlearn.augmentation.families import Dag, Families, SetFamilies
+from exactlearn.augmentation.families import (
+    Dag,
+    Families,
+    SetFamilies,
+    network_problem,
+)
 from exactlearn.augmentation.family_store import FamilyStore, best_after, best_family
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import TooLargeError
@@ -31,11 +36,12 @@ from exactlearn.scoring.incremental_tables import (
 from exactlearn.scoring.scores import ScoreLike
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import TermTables
-from exactlearn.solvers import Problem
 from exactlearn.solvers.ordering import positions
 
 # Least improvement that counts: smaller ones are rounding, and could cycle.
 LEAST_RISE = 1e-8
+# Stands for a family that was not looked for yet.
+UNKNOWN = -2
 
 
 def coordinate_ascent(
@@ -70,7 +76,7 @@ def cell_losses(
     parents: ParentsLike,
     values: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return what the score loses when a single missing cell is given another value.
+    """Return the loss of score when a single missing cell is given another value.
 
     The network and all other cells stay; learning these again would lose as much at most.
 
@@ -120,10 +126,7 @@ def _of_network(
     tables: TermTables,
 ) -> FamilyStore:
     """Return the tables of a network's families."""
-    chosen = Problem.from_candidates(
-        dataset.names, [{tuple(each): 0.0} for each in parents]
-    )
-    families = Families.listed(chosen)
+    families = Families.listed(network_problem(dataset.names, parents))
     states = set_sizes(dataset.cardinalities, families.members) * dataset.cardinalities
     if states.sum() > MOST_CELLS:
         raise TooLargeError(
@@ -134,10 +137,11 @@ def _of_network(
 
 
 def in_order(families: Families, parents: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-    """Return which families have all parents before their child in a network's order, (m,)."""
+    """Return whether each family has its parents before its child in an order, shape (m,)."""
     position = np.append(positions(parents), -1)  # that of the padding comes last
-    before = position[families.members] < position[families.child][:, None]
-    return np.asarray(before.all(axis=1))
+    last_parent = position[families.members].max(axis=1, initial=-1)
+    fits: NDArray[np.bool_] = last_parent < position[families.child]
+    return fits
 
 
 def scores_in_order(store: FamilyStore, parents: Dag) -> NDArray[np.float64]:
@@ -153,16 +157,16 @@ def ascend(store: FamilyStore, parents: Sequence[Sequence[int]]) -> Iterator[Dag
     """
     usable = store.select(in_order(store.families, parents))
     scores = usable.scores
-    chosen = usable.families.best(scores)
+    network = usable.families.best(scores)
     changed = 1
     while changed and not store.control.is_over:
         changed = 0
         for cells in usable.blocks(usable.cells):
             changed += sweep(
-                usable.sets, usable.rows, usable.pairs, scores, chosen, cells
+                usable.sets, usable.rows, usable.pairs, scores, network, cells
             )
         store.move_to(usable.values)
-        yield tuple(usable.families.parents(int(f)) for f in chosen)
+        yield usable.families.flat.parent_sets(network)
 
 
 @kernel
@@ -171,7 +175,7 @@ def sweep(
     rows: Rows,
     families: SetFamilies,
     scores: NDArray[np.float64],
-    chosen: NDArray[np.int64],
+    network: NDArray[np.int64],
     cells: NDArray[np.int64],
 ) -> int:
     """Give each cell its best state once, in place; return how many cells have a new one.
@@ -182,57 +186,79 @@ def sweep(
         The tables, which are kept up to date.
     scores
         Scores of the families, kept up to date, shape (families,).
-    chosen
+    network
         Each child's best family, shape (variables,), kept up to date.
     cells
         Row and variable of each cell, shape (cells, 2), in order of variables.
     """
-    n = len(chosen)
+    n = len(network)
     change = np.zeros(len(sets.values))
     best = np.zeros(n)
-    without = np.full(
-        n, -2
-    )  # each child's best family without the variable; -2: not known yet
+    # each child's best family without the variable
+    without = np.full(n, UNKNOWN)
     changed = 0
-    is_new = True
     for c in range(len(cells)):
         u = cells[c, 0]
         v = cells[c, 1]
-        if is_new or v != cells[c - 1, 1]:
-            without[:] = -2
-            is_new = False
+        if c > 0 and v != cells[c - 1, 1]:
+            without[:] = UNKNOWN
         # the state after which the order's best network rises most
         largest = LEAST_RISE
-        to = -1
+        best_state = -1
         for state in range(rows.cardinalities[v]):
             if state == rows.codes[u, v]:
                 continue
             gains(sets, rows, u, v, state, change)
-            best[:] = -np.inf
-            best_after(families, scores, change, v, best)
-            total = 0.0
-            for i in range(n):
-                here = scores[chosen[i]]
-                if best[i] < here:
-                    if not holds(sets, families.family[chosen[i]], v):
-                        continue
-                    if without[i] == -2:
-                        without[i] = best_family(sets, families, scores, i, v)
-                    if without[i] >= 0:
-                        best[i] = max(best[i], scores[without[i]])
-                total += best[i] - here
-            if total > largest:
-                largest = total
-                to = state
-        if to >= 0:  # take it, and bring tables, scores and parents up to date
-            gains(sets, rows, u, v, to, change)
-            change_cell(sets, rows, u, v, to, change)
+            gain = _gain_in_order(
+                sets, families, scores, network, change, v, without, best
+            )
+            if gain > largest:
+                largest = gain
+                best_state = state
+        # take it, and bring tables, scores and network up to date
+        if best_state >= 0:
+            gains(sets, rows, u, v, best_state, change)
+            change_cell(sets, rows, u, v, best_state, change)
             for at in range(families.holding_first[v], families.holding_first[v + 1]):
                 f = families.holding[at]
                 scores[f] += change[families.family[f]] - change[families.parents[f]]
             for i in range(n):
-                chosen[i] = best_family(sets, families, scores, i, -1)
-            is_new = True
+                network[i] = best_family(sets, families, scores, i, -1)
+            without[:] = UNKNOWN
             changed += 1
         forget(sets, v, change)
     return changed
+
+
+@in_place_kernel
+def _gain_in_order(
+    sets: Sets,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    network: NDArray[np.int64],
+    change: NDArray[np.float64],
+    v: int,
+    without: NDArray[np.int64],
+    best: NDArray[np.float64],
+) -> float:
+    """Return by how much the best network rises when tables that hold a variable change.
+
+    ``without`` keeps each child's best family that does not hold the variable, once it is looked
+    for; ``best`` is room for each child's best score.
+    """
+    for i in range(len(best)):
+        best[i] = -np.inf
+    best_after(families, scores, change, v, best)
+    gain = 0.0
+    for i in range(len(best)):
+        current = scores[network[i]]
+        if best[i] < current:
+            # a family that does not hold the variable stays as it is
+            if not holds(sets, families.family[network[i]], v):
+                continue
+            if without[i] == UNKNOWN:
+                without[i] = best_family(sets, families, scores, i, v)
+            if without[i] >= 0:
+                best[i] = max(best[i], scores[without[i]])
+        gain += best[i] - current
+    return gain

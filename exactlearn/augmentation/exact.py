@@ -54,13 +54,12 @@ def augment_exact(task: Task, incumbent: Incumbent) -> Augmentation:
     of :func:`augment_branching` and :func:`augment_gadget`.
     """
     if properties(task.score, task.domain).rises:
+        remark = "by branching"
         result = augment_branching(task, incumbent)
-        how = "by branching"
     else:
-        reason = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
+        remark = f"by the gadget, since the score {task.score.name!r} lacks what branching needs"
         result = augment_gadget(task, incumbent)
-        how = reason
-    message = f"{how}; {result.message}" if result.message else how
+    message = f"{remark}; {result.message}" if result.message else remark
     return replace(result, method="exact", message=message)
 
 
@@ -155,8 +154,11 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     offset = gadget.penalty * len(task.dataset.missing_cells)
 
     def take(parents: tuple[tuple[int, ...], ...]) -> None:
-        dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
-        incumbent.offer(task.solution(dag, gadget.values(parents)))
+        # without artificial variables, which come last
+        dag = []
+        for parent_set in parents[:n]:
+            dag.append(tuple(p for p in parent_set if p < n))
+        incumbent.offer(task.solution(tuple(dag), gadget.values(parents)))
 
     def listen(event: Event) -> None:
         if event.parents is not None and event.score + offset > incumbent.score:
@@ -183,10 +185,10 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
 
     Rows with missing cells are merged if the score is convex.
     """
-    merged, origin = merge_rows(
-        task.dataset, incomplete=is_convex(task.score, task.domain)
-    )
-    cells, (rows, variables) = merged.missing_cells, task.dataset.missing_cells.T
+    incomplete = is_convex(task.score, task.domain)
+    merged, origin = merge_rows(task.dataset, incomplete=incomplete)
+    cells = merged.missing_cells
+    rows, variables = task.dataset.missing_cells.T
     index = np.full(merged.codes.shape, -1)
     index[tuple(cells.T)] = np.arange(len(cells))
     incumbent.restore = index[origin[rows], variables]
@@ -194,7 +196,7 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     if task.start is not None:
         start = np.zeros(len(cells), np.int64)
         start[incumbent.restore] = task.start
-    return task.on(merged, start)
+    return replace(task, dataset=merged, start=start)
 
 
 Distinct = Literal["solutions", "completions"]
@@ -292,7 +294,7 @@ def best_solutions(
         with Incumbent(time_limit, on_event).running() as incumbent:
             best = augment_branching(task, incumbent)
         spent = best.seconds
-    task = task.on(merge_rows(dataset, incomplete=False)[0], None)
+    task = replace(task, dataset=merge_rows(dataset, incomplete=False)[0])
     left = None if time_limit is None else max(0.0, time_limit - spent)
     status = best.status
     with Incumbent(left, on_event).running() as incumbent:

@@ -4,17 +4,17 @@ Their scores are differences of sums over two sets of variables, which stand in
 :mod:`exactlearn.scoring.incremental_tables`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.number_arguments import MAX_WHOLE
-from exactlearn._runtime.offsets import offsets
+from exactlearn._runtime.offsets import offsets, owners
 from exactlearn.scoring.incremental_tables import holders
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
@@ -54,15 +54,6 @@ class FamilyRules:
             frozenset(forbidden),
         )
 
-    def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which parent sets of a child, one a row padded with -1, the arcs permit."""
-        allowed = np.ones(len(members), np.bool_)
-        for arcs, wanted in ((self.required, True), (self.forbidden, False)):
-            for parent, to in arcs:
-                if to == child:
-                    allowed &= (members == parent).any(axis=1) == wanted
-        return allowed
-
 
 def parent_sets(n: int, child: int, max_parents: int) -> NDArray[np.int32]:
     """Return the parent sets of a child among ``n`` variables, by size, then lexicographically.
@@ -100,26 +91,23 @@ class Families:
     def allowed(cls, names: tuple[str, ...], rules: FamilyRules) -> "Families":
         """Return all families that the rules allow."""
         n = len(names)
-        lists = []
-        for child in range(n):
-            members = parent_sets(n, child, rules.max_parents)
-            lists.append(members[rules.allowed(child, members)])
-        children = np.repeat(
-            np.arange(n, dtype=np.int32), [len(members) for members in lists]
-        )
-        return cls(names, children, np.concatenate(lists))
+        lists = [parent_sets(n, child, rules.max_parents) for child in range(n)]
+        children = np.repeat(np.arange(n, dtype=np.int32), list(map(len, lists)))
+        families = cls(names, children, np.concatenate(lists))
+        # without those that break a required or forbidden arc
+        required = rules.required
+        flat = replace(families.flat, required=required, forbidden=rules.forbidden)
+        return families.take(flat.allowed)
 
     @classmethod
     def listed(cls, problem: Problem) -> "Families":
         """Return the families of a problem, those of a child in the order of their members."""
         sizes = np.diff(problem.member_first)
-        members = np.full(
-            (problem.n_candidates, int(sizes.max(initial=0))), -1, np.int32
-        )
-        owner = np.repeat(np.arange(problem.n_candidates), sizes)
-        members[owner, np.arange(len(owner)) - problem.member_first[owner]] = (
-            problem.members
-        )
+        width = int(sizes.max(initial=0))
+        members = np.full((problem.n_candidates, width), -1, np.int32)
+        owner = owners(problem.member_first)
+        place = np.arange(len(owner)) - problem.member_first[owner]
+        members[owner, place] = problem.members
         order = np.lexsort((*members.T[::-1], problem.child))
         return cls(problem.names, problem.child[order], members[order])
 
@@ -165,23 +153,17 @@ class Families:
         """Return the selection of one family for each variable, with their scores."""
         return replace(self.flat, scores=scores)
 
-    def parents(self, family: int) -> tuple[int, ...]:
-        """Return the parents of a family."""
-        return self.flat.parent_set(family)
-
-    def number(self, child: int, parents: tuple[int, ...]) -> int:
-        """Return the number of a family."""
-        start = self.first[child]
-        stop = self.first[child + 1]
-        wanted = np.full(self.members.shape[1], -1, np.int32)
-        wanted[: len(parents)] = sorted(parents)
-        return int(
-            start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0]
-        )
-
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the first best family of each child, shape (n,)."""
         return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
+
+
+def network_problem(
+    names: Sequence[str], parents: Sequence[Sequence[int]], **constraints: Any
+) -> Problem:
+    """Return the problem whose only candidates are the parent sets of a network, of score 0."""
+    candidates: list[dict[Iterable[int], float]] = [{tuple(p): 0.0} for p in parents]
+    return Problem.from_candidates(names, candidates, **constraints)
 
 
 class FamilyTerms(NamedTuple):
@@ -225,10 +207,9 @@ class FamilyTerms(NamedTuple):
 
     def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
         """Return the terms of some of the families."""
-        functions, f, g, penalty, columns, size = self
-        return FamilyTerms(
-            functions, f[keep], g[keep], penalty[keep], columns[keep], size[keep]
-        )
+        arrays = self._asdict()
+        del arrays["functions"]
+        return self._replace(**{name: array[keep] for name, array in arrays.items()})
 
 
 class SetFamilies(NamedTuple):
@@ -264,7 +245,9 @@ def paired_sets(
     Returns the sets, those with several functions several times, the function of each, and the
     families.
     """
-    n, (m, k) = families.n_variables, families.members.shape
+    n = families.n_variables
+    m, k = families.members.shape
+    # the sets of parents, and those with the child, as rows in increasing order
     parents = np.pad(families.members, ((0, 0), (0, 1)), constant_values=-1)
     family = parents.copy()
     family[np.arange(m), (parents >= 0).sum(axis=1)] = families.child
@@ -273,10 +256,10 @@ def paired_sets(
     family[family == n] = -1
     sets = np.concatenate([parents, family])
     function = np.concatenate([terms.configuration, terms.cell])
+    # equal sets with equal functions are one; texts are sorted sooner than rows
     keys = np.column_stack([sets + 1, function]).astype(">i4")
-    names = keys.view(f"S{4 * (k + 2)}").reshape(-1)  # sorted sooner than rows
+    names = keys.view(f"S{4 * (k + 2)}").reshape(-1)
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
-    members = sets[first]
     place = number.astype(np.int32)
     holding_first, holding, _ = holders(family, n)
     pairs = SetFamilies(
@@ -288,4 +271,4 @@ def paired_sets(
         holding_first,
         holding,
     )
-    return members, function[first], pairs
+    return sets[first], function[first], pairs

@@ -146,7 +146,7 @@ def _undominated(
     for f, child in enumerate(families.child.tolist()):
         if not control.goes_on():
             return None
-        parents = families.parents(f)
+        parents = families.flat.parent_set(f)
         family_cells = np.flatnonzero(families.has[f, cells[:, 1]] & (states > 1))
         scores = _completion_scores(store, f, cells[family_cells], states[family_cells])
         subset_best = np.full(scores.shape, -np.inf)

@@ -252,7 +252,7 @@ class MoveSearch:
                 if totals[at] > target:
                     with store.changed(last[at : at + 1]):
                         best = store.families.best(scores_in_order(store, parents))
-                        dag = tuple(store.families.parents(int(f)) for f in best)
+                        dag = store.families.flat.parent_sets(best)
                         return self.task.solution(dag, store.values)
         return None
 

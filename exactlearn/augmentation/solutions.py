@@ -18,7 +18,7 @@ from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.tolerance import TOLERANCE, gap_between
 from exactlearn.augmentation.coordinate_ascent import cell_losses
-from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.families import FamilyRules, network_problem
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
@@ -30,7 +30,6 @@ from exactlearn.scoring.scores import (
     scored_family,
     total_weight,
 )
-from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import MaxParents
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Solution(ByValue, shown="score values"):
 
     @property
     def order(self) -> tuple[float, tuple[tuple[int, ...], ...], list[int]]:
-        """What sorts solutions: the best first, equal scores in the order of parents and values."""
+        """The key that sorts solutions: the best first, then by parents and values."""
         return -round(self.score, 9), self.parents, self.values.tolist()
 
 
@@ -166,13 +165,13 @@ class Incumbent(SearchControl):
 
     @property
     def ending(self) -> str:
-        """How a search ended that is over, in a word."""
+        """The end of a search that is over, in a word."""
         return "interrupted" if self.is_stopped else "stopped"
 
     @contextmanager
-    def hurried(self, share: float) -> Iterator[None]:
-        """End what is inside, once there is a solution, after a share of the time that is left."""
-        self._hurried_until = clock() + share * self.left
+    def hurried(self, part: float) -> Iterator[None]:
+        """End the search inside, once it has a solution, after a part of the time left."""
+        self._hurried_until = clock() + part * self.left
         try:
             yield
         finally:
@@ -224,12 +223,15 @@ class Incumbent(SearchControl):
             super().report()
 
     def _event(self, nodes: int = 0) -> Event:
-        values = () if self.parents is None else tuple(self.values.tolist())
-        nodes += self.nodes
-        score = self.score
-        bound = self.bound
-        left = self.open_nodes
-        return Event(self.seconds, score, bound, nodes, self.parents, values, left)
+        return Event(
+            self.seconds,
+            self.score,
+            self.bound,
+            self.nodes + nodes,
+            self.parents,
+            () if self.parents is None else tuple(self.values.tolist()),
+            self.open_nodes,
+        )
 
 
 _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
@@ -255,7 +257,7 @@ class SolutionPool:
     k: int = 1
     by_completion: bool = False
     tolerance: float = TOLERANCE
-    _found: dict[_Key, Solution] = field(default_factory=dict, repr=False)
+    _kept: dict[_Key, Solution] = field(default_factory=dict, repr=False)
 
     def take(self, solution: Solution) -> None:
         """Keep a solution if it is among the best."""
@@ -264,27 +266,25 @@ class SolutionPool:
             None if self.by_completion else solution.parents,
             solution.values.tobytes(),
         )
-        known = self._found.get(key)
-        if known is None or solution.score > known.score:
-            self._found[key] = solution
-        if len(self._found) > self.k:
-            del self._found[min(self._found, key=lambda key: self._found[key].score)]
+        kept = self._kept
+        if key not in kept or solution.score > kept[key].score:
+            kept[key] = solution
+        if len(kept) > self.k:
+            del kept[min(kept, key=lambda key: kept[key].score)]
 
     @property
     def ranked(self) -> tuple[Solution, ...]:
         """The solutions, the best first; equal scores in the order of parents and values."""
-        return tuple(sorted(self._found.values(), key=lambda solution: solution.order))
+        return tuple(sorted(self._kept.values(), key=lambda solution: solution.order))
 
     @property
     def target(self) -> float:
         """Score that another solution must exceed to be among the best."""
         if self.k == 1:
-            floor = self.incumbent.score
-        elif len(self._found) == self.k:
-            floor = min(solution.score for solution in self._found.values())
-        else:
+            return self.incumbent.score + self.tolerance
+        if len(self._kept) < self.k:
             return -inf
-        return floor + self.tolerance
+        return min(kept.score for kept in self._kept.values()) + self.tolerance
 
 
 AugmentationStatus = Literal[
@@ -429,16 +429,15 @@ class Augmentation(
         if self.parents is None:
             return
         topological_order(self.parents)
-        chosen = Problem.from_candidates(
+        limits = [MaxParents(v, rules.max_parents) for v in range(dataset.n_variables)]
+        problem = network_problem(
             dataset.names,
-            [{parent_set: 0.0} for parent_set in self.parents],
+            self.parents,
             required=rules.required,
             forbidden=rules.forbidden,
-            constraints=[
-                MaxParents(v, rules.max_parents) for v in range(dataset.n_variables)
-            ],
+            constraints=limits,
         )
-        for violation in chosen.violations(self.parents):
+        for violation in problem.violations(self.parents):
             raise CheckError(f"the network breaks a constraint: {violation}")
         completed = self.completed(dataset)
         require_score(self.score, completed, self.parents, score, "completed table")

@@ -9,14 +9,18 @@ where climbs reach better solutions: of SPECT with 10 % of its cells hidden by 1
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
+from exactlearn.augmentation.families import FamilyRules, network_problem
+from exactlearn.augmentation.solutions import (
+    Incumbent,
+    Solution,
+    total_score,
+)
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.codes import MISSING
@@ -71,7 +75,7 @@ class Task:
 
     @cached_property
     def domain(self) -> Domain:
-        """What the score's functions are evaluated for."""
+        """The states and counts for which the score's functions are evaluated."""
         return Domain.of(self.dataset.cardinalities, self.dataset.row_weights)
 
     @cached_property
@@ -85,10 +89,6 @@ class Task:
         return TermTables(
             self.score, self.dataset.cardinalities, self.dataset.row_weights
         )
-
-    def on(self, dataset: Dataset, start: NDArray[np.int64] | None) -> "Task":
-        """Return the same task on another table."""
-        return replace(self, dataset=dataset, start=start)
 
     def families(
         self,
@@ -121,15 +121,13 @@ class Task:
         InfeasibleError
             When they close a cycle.
         """
-        n = self.dataset.n_variables
         required = self.rules.required
-        parents = tuple(
-            tuple(sorted(p for p, c in required if c == v)) for v in range(n)
-        )
-        alone = Problem.from_candidates(
-            self.dataset.names, [{each: 0.0} for each in parents]
-        )
-        replace(alone, required=required).require_feasible()
+        parent_sets: list[list[int]] = [[] for _ in self.dataset.names]
+        for parent, child in sorted(required):
+            parent_sets[child].append(parent)
+        parents = tuple(map(tuple, parent_sets))
+        problem = network_problem(self.dataset.names, parents, required=required)
+        problem.require_feasible()
         return self.solution(parents, values)
 
     def solution(
@@ -211,15 +209,11 @@ def starting_completions(
     Without ``fitted`` the last are the random completions themselves. A complete table has only one
     start.
     """
-    first = mode_completion(task.dataset)
-    known = [(task.start, False)] if task.start is not None else []
-    known += [(first, False), (first, True)][: 1 + fitted]
-    left = starts if len(first) else 1
-    yield from known[:left]
-    drawn = islice(
-        random_completions(task.dataset, task.seed), max(0, left - len(known))
-    )
-    yield from ((values, fitted) for values in drawn)
+    mode = mode_completion(task.dataset)
+    begin = [] if task.start is None else [(task.start, False)]
+    begin += [(mode, False), (mode, True)][: 1 + fitted]
+    drawn = ((values, fitted) for values in random_completions(task.dataset, task.seed))
+    yield from islice(chain(begin, drawn), starts if len(mode) else 1)
 
 
 def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
@@ -273,11 +267,9 @@ def hard_em_completion(
         Keeps the clock.
     """
     seen: set[bytes] = set()
-    while (
-        len(seen) < FITTED_ROUNDS
-        and values.tobytes() not in seen
-        and not incumbent.out_of_time
-    ):
+    for _ in range(FITTED_ROUNDS):
+        if values.tobytes() in seen or incumbent.out_of_time:
+            break
         seen.add(values.tobytes())
         values = fitted_completion(task, values, incumbent)
     return values

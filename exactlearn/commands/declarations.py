@@ -571,7 +571,7 @@ class Fit(sections.Clustered, sections.Random):
     )
     iterations: int | None = option(None, only="method=em|None")
     tolerance: float | None = option(None, only="method=em|None")
-    smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
+    smoothing: float | None = option(None, least=0, most=sections.MAX_SMOOTHING)
     starts: int | None = option(None, only="method=em|None")
     start: str | None = option(
         None,
@@ -683,7 +683,7 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     size_weight: float | None = None
     parameters: Literal["em", "available", "complete"] = option("em", only="method=em")
     significance: float | None = option(None, least=0, most=1, only="method=direct")
-    smoothing: float | None = option(None, least=0, most=sections.MOST_SMOOTHING)
+    smoothing: float | None = option(None, least=0, most=sections.MAX_SMOOTHING)
     time_limit: float | None = None
 
 
@@ -719,7 +719,7 @@ class LearnNb(sections.Reading, sections.Random):
     source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = None
     size_weight: float | None = None
-    smoothing: float = option(0.1, least=0, most=sections.MOST_SMOOTHING)
+    smoothing: float = option(0.1, least=0, most=sections.MAX_SMOOTHING)
     time_limit: float | None = None
 
 

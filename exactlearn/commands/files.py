@@ -17,7 +17,7 @@ from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
 from exactlearn.commands.output import Answer, Output, require_suffix
 from exactlearn.commands.pipeline import constraints, score_of, scoring, with_chosen_ess
-from exactlearn.commands.tables import blocks, is_large, load, load_merged
+from exactlearn.commands.tables import blocks, load, load_merged, place
 from exactlearn.data.missingness import SimulatedMissingness
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.errors import CheckError, FormatError, OptionError, did_you_mean
@@ -29,7 +29,7 @@ from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import PROGRAMS, is_score_file, read_certificate
 from exactlearn.formats.table import FORMATS as TABLES
-from exactlearn.instances import bundled, locate
+from exactlearn.instances import bundled
 from exactlearn.queries.posteriors import Model, as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
@@ -50,39 +50,38 @@ def target(output: Output, suffixes: Sequence[str]) -> Path:
 @ended_by_signal()
 def run_simulate(options: Simulate, output: Output) -> Answer:
     """Draw rows, and hide cells of them."""
-    path, rng = target(output, tuple(TABLES)), np.random.default_rng(options.seed)
+    path = target(output, tuple(TABLES))
     require_suffix(options.complete, tuple(TABLES), "--complete")
+    rng = np.random.default_rng(options.seed)
     model = el.read_model(options.source, normalise=options.normalise)
     full = el.draw_rows(model, options.rows, rng)
-    found = SimulatedMissingness(full, IGNORABLE, {})
+    mechanism: str | el.MissingnessGraph | None = options.hide
     if options.missingness is not None:
-        found = el.simulate_missingness(
-            full, read_missingness(options.missingness), rng
-        )
-    elif options.hide is not None:
-        found = el.simulate_missingness(full, options.hide, rng)
-    for table, file in ((full, options.complete), (found.dataset, path)):
-        if file is not None:
-            output.wrote_table(file, el.write_dataset(table, file))
+        mechanism = read_missingness(options.missingness)
+    simulated = SimulatedMissingness(full, IGNORABLE, {})
+    if mechanism is not None:
+        simulated = el.simulate_missingness(full, mechanism, rng)
+    if options.complete is not None:
+        output.wrote_table(options.complete, el.write_dataset(full, options.complete))
+    output.wrote_table(path, el.write_dataset(simulated.dataset, path))
     record: dict[str, Any] = {
         "rows": full.n_rows,
         "variables": full.n_variables,
-        "missing_cells": len(found.dataset.missing_cells),
+        "missing_cells": len(simulated.dataset.missing_cells),
     }
-    if found.graph.causes:
-        record["missingness"] = str(found.graph)
-        record["probabilities"] = dict(found.tables)
+    if simulated.graph.causes:
+        record["missingness"] = str(simulated.graph)
+        record["probabilities"] = dict(simulated.tables)
     return Answer(record=record)
 
 
 @ended_by_signal()
 def run_convert(options: Convert, output: Output) -> Answer:
     """Write a file in another format."""
-    name = options.source
-    source = Path(name) if is_large(name) else locate(name, ".bif", ".csv")
-    scores = (*SCORES, *PROGRAMS)
-    remarks = list[str]()
-    beside = None
+    source = place(options.source, ".bif", ".csv")
+    score_formats = (*SCORES, *PROGRAMS)
+    remarks: list[str] = []
+    states_file = None
     if suffix_of(source) in MODELS:
         path = target(output, (*NETWORKS, *GRAPHS, *NAIVE_BAYES, *FIGURES))
         _write_model(el.read_model(source, normalise=options.normalise), path, output)
@@ -91,25 +90,27 @@ def run_convert(options: Convert, output: Output) -> Answer:
             f"--normalise is for networks, and {source} is none; leave it out"
         )
     elif is_score_file(source):
-        path, problem = target(output, scores), el.read_scores(source)
+        path = target(output, score_formats)
+        problem = el.read_scores(source)
         el.write_scores(replace(problem, **constraints(options, problem.names)), path)
-    elif suffix_of(path := target(output, (*scores, *TABLES))) in TABLES:
-        # '.parquet' after a table is a table
-        beside = el.write_dataset(load(source, options), path)
     else:
-        problem = _scored(options, output)
-        el.write_scores(problem, path)
-        if problem.stopped:
-            remarks.append(
-                f"Time limit reached: {problem.stopped}, and no others were written"
-            )
-    output.wrote_table(path, beside)
+        path = target(output, (*score_formats, *TABLES))
+        if suffix_of(path) in TABLES:  # '.parquet' after a table is a table
+            states_file = el.write_dataset(load(source, options), path)
+        else:
+            problem = _scored(options, output)
+            el.write_scores(problem, path)
+            if problem.stopped:
+                remarks.append(
+                    f"Time limit reached: {problem.stopped}, and no others were written"
+                )
+    output.wrote_table(path, states_file)
     status = "feasible" if remarks else "done"
     return Answer(record={"file": str(path)}, shown="", status=status, remarks=remarks)
 
 
 def _write_model(model: Model, path: Path, output: Output) -> None:
-    """Write a model as what the suffix says, or draw it."""
+    """Write a model in the format of the suffix, or draw it."""
     suffix = suffix_of(path)
     if suffix in FIGURES:
         if isinstance(model, el.BayesianNetwork):
@@ -132,10 +133,9 @@ def _scored(options: Convert, output: Output) -> el.Problem:
     with executors.running(options.cluster) as client:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
-            chosen, _ = with_chosen_ess(data, options, output.note)
-            return (
-                scoring(data, chosen, cluster=client).scored(chosen.time_limit).problem
-            )
+            options, _ = with_chosen_ess(data, options, output.note)
+            parent_sets = scoring(data, options, cluster=client)
+            return parent_sets.scored(options.time_limit).problem
         if options.ess == "auto":
             raise OptionError(
                 "--candidate-parents counts block by block: leave out --ess auto"
@@ -156,31 +156,33 @@ def _scored(options: Convert, output: Output) -> el.Problem:
 
 def run_instances(options: Instances, output: Output) -> Answer:
     """List or copy the bundled instances."""
-    chosen = list[Path]()
+    paths: list[Path] = []
     for name in options.names:
-        found = [path for path in bundled() if name in (path.stem, path.name)]
-        if not found:
-            known = sorted({path.stem for path in bundled()})
+        named = [path for path in bundled() if name in (path.stem, path.name)]
+        if not named:
+            stems = sorted({path.stem for path in bundled()})
             raise OptionError(
-                f"no bundled instance {name!r}{did_you_mean(name, known)}"
+                f"no bundled instance {name!r}{did_you_mean(name, stems)}"
             )
-        chosen += found
+        paths += named
+    paths = paths or list(bundled())
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
-        for path in chosen or bundled():
+        for path in paths:
             shutil.copyfile(path, output.path / path.name)
             output.wrote(output.path / path.name)
-    listed = [
+    instances = [
         {"name": path.stem, "kind": KINDS[path.suffix], "file": str(path)}
-        for path in chosen or bundled()
+        for path in paths
     ]
-    return Answer(record={"instances": listed})
+    return Answer(record={"instances": instances})
 
 
 def run_verify(options: Verify, output: Output) -> Answer:
     """Check the proof of an optimum, with exact numbers."""
     require_suffix(output.path, (".json",))
-    certificate, scores = options.certificate, options.scores
+    certificate = options.certificate
+    scores = options.scores
     claim = read_certificate(certificate)
     require_kind(scores, SCORES_KIND)
     text = read_text(scores)
@@ -188,22 +190,26 @@ def run_verify(options: Verify, output: Output) -> Answer:
         verify(read_text(certificate), text)
     except Unproven as error:
         failure = CheckError(f"{certificate} proves nothing about {scores}: {error}")
-        invalid = {"valid": False, "bound": None, "reason": str(error)}
-        return output.save(invalid, shown="", failure=failure)
+        record: dict[str, Any] = {"valid": False, "bound": None, "reason": str(error)}
+        return output.save(record, shown="", failure=failure)
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
-    is_optimal, given = Fraction(claim.gap) == 0, claim.described_restrictions()
-    verdict = (
-        "no network scores more than the one given" if is_optimal else "the bound holds"
-    )
-    among = f", among those with: {', '.join(given)}" if given else ""
-    record: dict[str, Any] = {
+
+    # The claim, in words and in numbers; a gap that is not zero is not written as zero.
+    is_optimal = Fraction(claim.gap) == 0
+    restrictions = claim.described_restrictions()
+    statement = "no network scores more than the one given"
+    if not is_optimal:
+        statement = "the bound holds"
+    if restrictions:
+        statement += f", among those with: {', '.join(restrictions)}"
+    record = {
         "valid": True,
         "bound": float(claim.bound),
         "score": float(claim.score),
         "gap": float(claim.gap) or (0.0 if is_optimal else math.ulp(0.0)),
-        "restrictions": given,
-        "statements": [f"Proven: {verdict}{among}."],
+        "restrictions": restrictions,
+        "statements": [f"Proven: {statement}."],
     }
     digits = {key: f"{record[key]:.10g}" for key in ("score", "bound", "gap")}
     return output.save(record, shown=record | digits)

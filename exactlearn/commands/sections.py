@@ -5,7 +5,6 @@ Nothing here imports more than click: ``--help`` is to be quick.
 
 import csv
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands.declare import (
@@ -40,7 +39,7 @@ AUGMENTATIONS = ("branching", "exact", "gadget", "t-local", "mode")
 CLASS_SEARCHES = ("ges", "kes")
 """Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""
 
-MOST_SMOOTHING = 1e12
+MAX_SMOOTHING = 1e12
 """Largest pseudo-count of a cell; sums of larger ones may overflow."""
 
 
@@ -56,7 +55,7 @@ def _tiers(text: str, flag: str) -> tuple[str, ...]:
 
 
 class Reading(Declared):
-    """How a table is read.
+    """Options for reading a table.
 
     Parameters
     ----------
@@ -113,9 +112,11 @@ class Reading(Declared):
     @property
     def keywords(self) -> dict[str, Any]:
         """These options as keywords of `read_dataset`."""
-        found = {one.name: getattr(self, one.name) for one in fields(Reading)}
-        del found["categorical"]
-        return {**found, "names": self.names or None, "states": self.declared_states}
+        keywords = {name: getattr(self, name) for name in Reading.known()}
+        del keywords["categorical"]
+        keywords["names"] = self.names or None
+        keywords["states"] = self.declared_states
+        return keywords
 
     @property
     def declared_states(self) -> dict[str, tuple[str, ...]]:
@@ -124,7 +125,7 @@ class Reading(Declared):
 
 
 class ModelReading(Declared):
-    """How the network is read that a command is about.
+    """Options for reading the network that a command is about.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ class ModelReading(Declared):
 
 
 class NetworkReading(Declared):
-    """How a network is read that an option names.
+    """Options for reading a network that an option names.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ class NetworkReading(Declared):
 
 
 class OnCluster(Declared):
-    """What may be computed on a cluster.
+    """Options of a computation on a cluster.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ class Clustered(Reading, OnCluster):
 
 
 class Criterion(Declared):
-    """Section ``[score]``: what is maximised.
+    """Section ``[score]``: the score to maximise.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ class Criterion(Declared):
 
 
 class Random(Declared):
-    """What is random.
+    """Options of random choices.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ class Random(Declared):
 
 
 class Constrained(Declared):
-    """Constraints on the network: what a file of constraints holds.
+    """Constraints on the network, as options and as keys of a file of constraints.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ class Constrained(Declared):
 
 
 class Selection(Constrained, Random):
-    """How parent sets are selected: solver, constraints, limit and seed.
+    """Options of parent-set selection: solver, constraints, limit and seed.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ class Selection(Constrained, Random):
 
 
 class Climbing(Selection):
-    """How network and completion are found, but for the method.
+    """Options of the search for network and completion, but for the method.
 
     Parameters
     ----------
@@ -312,7 +313,7 @@ class Climbing(Selection):
 
 
 class Search(Climbing):
-    """Section ``[search]``: how network and completion are found.
+    """Section ``[search]``: the search for network and completion.
 
     Complete data are solved exactly whatever the method.
 
@@ -341,7 +342,7 @@ class NetworkParameters(Declared):
 
     groups: ClassVar = {"Search": "*"}
 
-    smoothing: float = option(0.25, least=0, most=MOST_SMOOTHING)
+    smoothing: float = option(0.25, least=0, most=MAX_SMOOTHING)
 
 
 class GraphParameters(Declared):
@@ -363,12 +364,12 @@ class GraphParameters(Declared):
     iterations: int = 100
     tolerance: float = 1e-06
     smoothing: float | Literal["cv"] = option(
-        "cv", metavar="NUMBER|cv", least=0, most=MOST_SMOOTHING
+        "cv", metavar="NUMBER|cv", least=0, most=MAX_SMOOTHING
     )
 
 
 class CompleteLearning(Reading, Criterion, Selection):
-    """What learning a network from a complete table needs."""
+    """Options of learning a network from a complete table."""
 
 
 SELECTION = tuple(
@@ -378,4 +379,4 @@ SELECTION = tuple(
 
 
 class IncompleteLearning(CompleteLearning, Climbing, NetworkParameters):
-    """What learning from missing cells needs."""
+    """Options of learning from missing cells."""

@@ -18,8 +18,11 @@ from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
 from exactlearn.queries.posteriors import Model
 
-LARGE, LARGE_PACKED = 2**26, 2**22
-"""Bytes of a text, and of a compressed file, from which on it is read in blocks."""
+LARGE = 2**26
+"""Bytes of a text from which on it is read in blocks."""
+
+LARGE_PACKED = 2**22
+"""Bytes of a compressed file from which on it is read in blocks."""
 
 
 def is_large(source: str) -> bool:
@@ -31,15 +34,24 @@ def is_large(source: str) -> bool:
     return path.stat().st_size >= (LARGE_PACKED if is_packed else LARGE)
 
 
-def place(source: str) -> Path:
-    """Return the file of a table or of scores, or the folder or pattern of several files.
+def place(source: str, *suffixes: str) -> Path:
+    """Return the file of a source, or the folder or pattern of several files.
+
+    Parameters
+    ----------
+    source
+        The file, or the name of a bundled one with one of the suffixes.
+    suffixes
+        By default that of a table.
 
     Raises
     ------
     OptionError
         When there is no such file.
     """
-    return Path(source) if is_large(source) else locate(source, ".csv")
+    if is_large(source):
+        return Path(source)
+    return locate(source, *(suffixes or (".csv",)))
 
 
 def load(
@@ -56,10 +68,7 @@ def load(
         When a variable of the model is absent, or a row has a state that the model does not know.
     """
     path = locate(source, ".csv")
-    how = {**reading.keywords, "states": _states(reading, model)}
-    data = el.read_dataset(
-        path, **how, variables=None if model is None else model.names
-    )
+    data = el.read_dataset(path, **_keywords(reading, model))
     note_table(path, data.n_rows, data.n_variables)
     if model is None:
         return data
@@ -71,10 +80,11 @@ def _warn_of_columns(path: Path, columns: Collection[str]) -> None:
     """Warn once of the columns of a table that a model lacks."""
     if not columns:
         return
-    listed = ", ".join(map(repr, list(columns)[:MAX_LISTED]))
-    more = f" and {len(columns) - MAX_LISTED} more" if len(columns) > MAX_LISTED else ""
+    names = ", ".join(map(repr, list(columns)[:MAX_LISTED]))
+    if len(columns) > MAX_LISTED:
+        names += f" and {len(columns) - MAX_LISTED} more"
     warn_caller(
-        f"{path}: columns that are no variables of the model are left out: {listed}{more}",
+        f"{path}: columns that are no variables of the model are left out: {names}",
         ColumnWarning,
     )
 
@@ -104,15 +114,13 @@ def blocks(source: str, options: Clustered, model: Model | None = None) -> Block
     OptionError
         When there is no such table, or numbers are to be cut into bins.
     """
-    how = {**options.keywords, "states": _states(options, model)}
-    if how.pop("discretise"):
+    keywords = _keywords(options, model)
+    if keywords.pop("discretise"):
         raise OptionError(
             f"{source}: a table that is read in blocks is read without --discretise; declare the "
             "bins with --states, as in --states 'age=<=30,>30'"
         )
-    return el.read_blocks(
-        place(source), **how, variables=None if model is None else model.names
-    )
+    return el.read_blocks(place(source), **keywords)
 
 
 class Rows(NamedTuple):
@@ -182,25 +190,27 @@ def _merged(
     """Return the distinct rows of a table in blocks with their weights, and how many were read."""
     rows = 0
 
-    def count(more: int) -> None:
+    def count(block_rows: int) -> None:
         nonlocal rows
-        rows += more
+        rows += block_rows
         show(f"{rows} rows")
 
-    read = blocks(source, options, model)
-    table = merge_rows(replace(read, on_rows=count), cluster=cluster)
-    path, files = place(source), table_files(place(source))
+    table_blocks = blocks(source, options, model)
+    table = merge_rows(replace(table_blocks, on_rows=count), cluster=cluster)
+    path = place(source)
+    files = table_files(path)
     if model is not None:
-        first = next(iter(read.read(*read.sources[0])))
-        columns = [column.name for column in first.columns]
+        first_block = next(iter(table_blocks.read(*table_blocks.sources[0])))
+        columns = [column.name for column in first_block.columns]
         _warn_of_columns(path, [name for name in columns if name not in model.names])
     note_table(files[0] if len(files) == 1 else path, rows, table.n_variables, files)
     return table, rows
 
 
-def _states(
-    reading: Reading, model: Model | el.Dataset | None
-) -> Mapping[str, tuple[str, ...]]:
-    """Return the states of the columns, those of a model before the declared ones."""
-    known = {} if model is None else dict(zip(model.names, model.states, strict=True))
-    return {**reading.declared_states, **known}
+def _keywords(reading: Reading, model: Model | el.Dataset | None) -> dict[str, Any]:
+    """Return the keywords of a reader of tables; a model's states precede the declared ones."""
+    if model is None:
+        return {**reading.keywords, "variables": None}
+    states = dict(zip(model.names, model.states, strict=True))
+    states = {**reading.declared_states, **states}
+    return {**reading.keywords, "states": states, "variables": model.names}

@@ -5,10 +5,9 @@ variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"
 the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.flows`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import islice
 from math import exp, inf
 
 import numpy as np
@@ -16,14 +15,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.data.codes import NamedVariables
+from exactlearn.data.codes import MISSING, NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.block_flows import expect
 from exactlearn.pdg.inference.flows import best_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
 
-MOST_BITS = 900.0
+MAX_BITS = 900.0
 """Largest logarithm to base two of the number of configurations that branch and bound goes over:
 a probability as small as that is still a float."""
 
@@ -97,11 +96,10 @@ def most_probable_explanations(
     graph = conditional(model, evidence)
     if targets is not None:
         return _most_probable(graph, [graph.index(name) for name in targets], k)
-    unobserved = [
-        v for v, name in enumerate(model.names) if name not in (evidence or {})
-    ]
+    observed = evidence or {}
+    unobserved = [v for v, name in enumerate(model.names) if name not in observed]
     if isinstance(model, NaiveBayes):
-        return _best_of(graph, unobserved, k)
+        return _branch_and_bound(graph, unobserved, k)
     best = zip(*best_rows(graph, k), strict=True)
     return [_explanation(graph, unobserved, row, float(value)) for row, value in best]
 
@@ -147,84 +145,58 @@ def _most_probable(
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, if not too many."""
     bits = float(np.log2(graph.cardinalities[list(targets)]).sum())
-    if bits > MOST_BITS:
+    if bits > MAX_BITS:
         raise TooLargeError(
             f"{len(targets)} variables have 2^{bits:.0f} configurations, the limit is"
-            f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
+            f" 2^{MAX_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    return _best_of(graph, targets, k)
+    return _branch_and_bound(graph, targets, k)
 
 
-def _best_of(graph: DecisionGraph, targets: Sequence[int], k: int) -> list[Explanation]:
-    """Return the ``k`` most probable configurations of some variables, by branch and bound."""
-    search = _BestFirst(graph, targets)
-    best = [
-        _explanation(graph, targets, row, value) for row, value in islice(search, k)
-    ]
-    if len(best) < k and search.queue:
+def _branch_and_bound(
+    graph: DecisionGraph, targets: Sequence[int], k: int
+) -> list[Explanation]:
+    """Return the ``k`` most probable configurations of some variables, the others summed out.
+
+    Variable after variable is decided, the partial configuration with the best bound first; of
+    equal bounds the one with lower states of the variables decided first.
+    """
+    order = [v for v in graph.order.tolist() if v in set(targets)]
+    is_maximised = np.isin(np.arange(graph.n_variables), order)
+    best: list[Explanation] = []
+    nodes = 0
+    # Minus the rounded bound on the log-probability, the states of the first variables, the bound.
+    queue: list[tuple[float, tuple[int, ...], float]] = [(0.0, (), 0.0)]
+    while queue and len(best) < k and nodes < NODE_LIMIT:
+        _, states, bound = heappop(queue)
+        depth = len(states)
+        if depth == len(order):
+            row = np.full(graph.n_variables, MISSING, np.int16)
+            row[order] = states
+            best.append(_explanation(graph, targets, row, bound))
+            continue
+        # Branch on the states of the next variable, and bound each branch.
+        cardinality = int(graph.cardinalities[order[depth]])
+        rows = np.full((cardinality, graph.n_variables), MISSING, np.int16)
+        rows[:, order[:depth]] = states
+        rows[:, order[depth]] = range(cardinality)
+        bounds = expect(graph.layout, graph.parameters, rows, maximised=is_maximised)
+        for state, bound in enumerate(bounds.tolist()):
+            if bound > -inf:
+                heappush(queue, (-round(bound, LOG_DIGITS), (*states, state), bound))
+        nodes += cardinality
+    if len(best) < k and queue:
         raise TooLargeError(
-            f"{len(best)} of the {k} most probable configurations were proven in {search.nodes:,}"
+            f"{len(best)} of the {k} most probable configurations were proven in {nodes:,}"
             " steps: ask for those of fewer variables, or of a naive Bayes model's decision graph,"
             " which has the component as a variable"
         )
     return best
 
 
-class _BestFirst:
-    """Configurations of some variables from the most probable one on, by branch and bound.
-
-    Variable after variable is decided, the partial configuration with the best bound first; of
-    equal bounds the one with lower states of the variables decided first.
-
-    Parameters
-    ----------
-    graph
-        Decision graph, in which the other variables are summed out.
-    targets
-        The variables.
-    """
-
-    def __init__(self, graph: DecisionGraph, targets: Sequence[int]) -> None:
-        self.graph = graph
-        self.nodes = 0
-        self.order = [v for v in graph.order.tolist() if v in set(targets)]
-        self.maximised = np.isin(np.arange(graph.n_variables), self.order)
-        # Minus the bound on the log-probability, and the states of the first variables.
-        self.queue = [(0.0, tuple[int, ...]())]
-
-    def __iter__(self) -> Iterator[tuple[NDArray[np.int16], float]]:
-        """Yield configurations with their log-probabilities until the limit is reached."""
-        while self.queue and self.nodes < NODE_LIMIT:
-            _, states = heappop(self.queue)
-            if len(states) == len(self.order):
-                yield self._row(states), self._bounds([states])[0]
-                continue
-            variable = self.order[len(states)]
-            children = [
-                (*states, x) for x in range(int(self.graph.cardinalities[variable]))
-            ]
-            for child, bound in zip(children, self._bounds(children), strict=True):
-                if bound > -inf:
-                    heappush(self.queue, (-round(bound, LOG_DIGITS), child))
-            self.nodes += len(children)
-
-    def _row(self, states: tuple[int, ...]) -> NDArray[np.int16]:
-        """Return the states of the first variables as a row, -1 for the other variables."""
-        row = np.full(self.graph.n_variables, -1, np.int16)
-        row[self.order[: len(states)]] = states
-        return row
-
-    def _bounds(self, configurations: Sequence[tuple[int, ...]]) -> list[float]:
-        """Return the upper bound on the log-probability of each partial configuration."""
-        rows = np.array([self._row(states) for states in configurations])
-        layout = self.graph.layout
-        logs = expect(layout, self.graph.parameters, rows, maximised=self.maximised)
-        bounds: list[float] = logs.tolist()
-        return bounds
-
-
 def _explanation(
     graph: NamedVariables, targets: Sequence[int], row: NDArray[np.int16], value: float
 ) -> Explanation:
+    """Return the targets' states in a row of codes with a log-probability."""
     states = {graph.names[v]: graph.states[v][row[v]] for v in targets}
     return Explanation(states, min(1.0, exp(value)), value)

@@ -89,7 +89,7 @@ class VariableIndependences(
     complete: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the fields as JSON holds them."""
         return asdict(self)
 
     def describe(self, most: int = 10) -> str:
@@ -100,11 +100,12 @@ class VariableIndependences(
         stated = []
         if self.always_independent_of:
             stated.append(f"independent of {_listed(self.always_independent_of, most)}")
+        ancestors = ", ".join(self.depends_on)
         if self.independent_of:
-            others = _listed(self.independent_of, most)
-            stated.append(f"given {_listed(self.depends_on)}, independent of {others}")
+            independent = _listed(self.independent_of, most)
+            stated.append(f"given {ancestors}, independent of {independent}")
         elif self.depends_on:
-            stated.append(f"depends on {_listed(self.depends_on)}")
+            stated.append(f"depends on {ancestors}")
         line += f": {'; '.join(stated) or 'no independence'}"
         if not self.complete:
             line += (
@@ -118,13 +119,14 @@ class VariableIndependences(
         Of each node at most so many contexts are shown.
         """
         for node in self.nodes:
-            shown = [_shown(one) for one in node.contexts[:most]]
-            shown = [f"({x})" if len(shown) > 1 else x for x in shown]
+            contexts = [_conditions(context) for context in node.contexts[:most]]
+            if len(contexts) > 1:
+                contexts = [f"({context})" for context in contexts]
             if len(node.contexts) > most:
-                shown.append(f"{len(node.contexts) - most} more contexts")
-            given = " or ".join(shown)
-            law = f"P({self.variable} | {given})" if given else f"P({self.variable})"
-            yield str(node.node), law, " ".join(f"{p:.4g}" for p in node.probabilities)
+                contexts.append(f"{len(node.contexts) - most} more contexts")
+            given = " | " * bool(contexts[0]) + " or ".join(contexts)
+            probabilities = " ".join(f"{p:.4g}" for p in node.probabilities)
+            yield str(node.node), f"P({self.variable}{given})", probabilities
 
 
 @checked_arguments()
@@ -162,74 +164,109 @@ def independences(
     >>> network = BayesianNetwork(
     ...     ("a", "b", "c"), (("n", "y"),) * 3, ((), (), (0, 1)), (sure, coin, table)
     ... )
-    >>> (found,) = independences(network, targets="c")
-    >>> print(found.describe())
+    >>> (of_c,) = independences(network, targets="c")
+    >>> print(of_c.describe())
     c: depends on a, b
-    >>> [law for _, law, _ in found.rows()]
+    >>> [law for _, law, _ in of_c.rows()]
     ['P(c | (a = n) or (a = y, b = n))', 'P(c | a = y, b = y)']
     """
     graph = conditional(model, evidence) if evidence else as_graph(model)
-    names = [targets] if isinstance(targets, str) else targets
-    wanted = (
-        range(graph.n_variables) if names is None else [graph.index(x) for x in names]
-    )
-    paths: dict[
-        int, list[int]
-    ] = {}  # the ancestors of each variable in the forest, nearest first
+    names = graph.names if targets is None else targets
+    variables = [graph.index(name) for name in names]
+    # The ancestors of each variable in the forest, nearest first.
+    ancestors: dict[int, list[int]] = {}
     for v in graph.order.tolist():
-        above = int(graph.forest[v])
-        paths[v] = [above, *paths[above]] if above >= 0 else []
-    reached = (
-        np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
-    )
-    single = np.bincount(graph.variable[reached], minlength=graph.n_variables) == 1
-    return [_of_variable(graph, v, paths, single) for v in wanted]
+        parent = int(graph.forest[v])
+        ancestors[v] = [parent, *ancestors[parent]] if parent >= 0 else []
+    reach = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1])
+    n_reached = np.bincount(graph.variable[reach > 0], minlength=graph.n_variables)
+    return [_of_variable(graph, v, ancestors, n_reached == 1) for v in variables]
 
 
 def _of_variable(
     graph: DecisionGraph,
     v: int,
-    paths: Mapping[int, list[int]],
-    single: NDArray[np.bool_],
+    ancestors: Mapping[int, list[int]],
+    has_one_node: NDArray[np.bool_],
 ) -> VariableIndependences:
-    function = NodeFunction(graph, v, paths[v])
-    above = function.needed
-    names = graph.names
-    contexts: dict[int, list[Cube]] = {}
-    complete = prod(int(graph.cardinalities[u]) for u in above) <= MAX_CONFIGURATIONS
+    """Return the independences of a variable.
+
+    Parameters
+    ----------
+    graph, v
+        The graph, and the variable.
+    ancestors
+        The ancestors of each variable in the forest, nearest first.
+    has_one_node
+        Whether all rows reach one node of a variable, shape (variables,).
+    """
+    deciding, nodes, is_complete = _nodes(graph, v, ancestors[v])
+    descendants = _below(v, ancestors)
+    # All rows reach one node of the top, so nothing beside its subtree matters within it.
+    top = next(u for u in (v, *ancestors[v]) if has_one_node[u])
+    inside = {top, *_below(top, ancestors)}
+    outside = [u for u in range(graph.n_variables) if u not in inside]
+    named = {v, *descendants, *deciding, *outside}
+    independent = [u for u in range(graph.n_variables) if u not in named]
 
     def listed(variables: Sequence[int]) -> tuple[str, ...]:
-        return tuple(names[u] for u in variables)
+        return tuple(graph.names[u] for u in variables)
+
+    return VariableIndependences(
+        variable=graph.names[v],
+        below=listed(descendants),
+        always_independent_of=listed(outside),
+        depends_on=listed(deciding),
+        independent_of=listed(independent),
+        nodes=nodes,
+        complete=is_complete,
+    )
+
+
+def _nodes(
+    graph: DecisionGraph, v: int, ancestors: Sequence[int]
+) -> tuple[list[int], tuple[NodeContexts, ...], bool]:
+    """Return the ancestors that decide a variable's node, the nodes, and whether these are all.
+
+    There are no nodes where the ancestors have too many configurations.
+    """
+    function = NodeFunction(graph, v, ancestors)
+    deciding = function.needed
+    if prod(int(graph.cardinalities[u]) for u in deciding) > MAX_CONFIGURATIONS:
+        return deciding, (), False
+    deciding, table = without_redundant(deciding, function.table())
+    contexts, is_complete = node_contexts(table, MAX_CONTEXTS)
 
     def named(cube: Cube) -> Context:
-        axes = ((above[axis], cube[axis]) for axis in sorted(cube))
-        return {names[u]: tuple(graph.states[u][x] for x in own) for u, own in axes}
+        context: dict[str, tuple[str, ...]] = {}
+        for axis in sorted(cube):
+            u = deciding[axis]
+            context[graph.names[u]] = tuple(graph.states[u][x] for x in cube[axis])
+        return context
 
-    if complete:
-        above, table = without_redundant(above, function.table())
-        contexts, complete = node_contexts(table, MAX_CONTEXTS)
-    below = [u for u, path in sorted(paths.items()) if v in path]
-    # All rows reach one node of the top, so nothing beside its subtree matters within it.
-    top = next(u for u in (v, *paths[v]) if single[u])
-    always = [u for u, path in sorted(paths.items()) if u != top and top not in path]
-    rest = [
-        u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)
-    ]
-    first = int(graph.first_nodes[v])
-    parameters = graph.parameters_of(v)
-    nodes = (
-        NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
-        for k, cubes in sorted(contexts.items())
+    nodes = tuple(
+        NodeContexts(
+            node=int(graph.first_nodes[v]) + k,
+            contexts=tuple(map(named, contexts[k])),
+            probabilities=tuple(graph.parameters_of(v)[k].tolist()),
+        )
+        for k in sorted(contexts)
     )
-    own = names[v], listed(below), listed(always), listed(above), listed(rest)
-    return VariableIndependences(*own, tuple(nodes), complete)
+    return deciding, nodes, is_complete
 
 
-def _listed(names: Sequence[str], most: int | None = None) -> str:
-    if most is None or len(names) <= most + 1:
+def _below(v: int, ancestors: Mapping[int, list[int]]) -> list[int]:
+    """Return the descendants of a variable in the forest."""
+    return [u for u in sorted(ancestors) if v in ancestors[u]]
+
+
+def _listed(names: Sequence[str], limit: int) -> str:
+    """Return the first names, and the number of the others where there are several."""
+    if len(names) <= limit + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
-def _shown(context: Context) -> str:
+def _conditions(context: Context) -> str:
+    """Return a context as conditions on its variables."""
     return ", ".join(f"{name} = {'|'.join(states)}" for name, states in context.items())

@@ -14,16 +14,17 @@ one. A network needs no graph for that: its own variables stand in place of node
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
+from scipy.special import entr, rel_entr
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
+from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
@@ -80,9 +81,8 @@ def entropy(
     0.3251
     """
     if targets is None and not isinstance(model, NaiveBayes):
-        if evidence:
-            return -_mean_log_probability(conditional(model, evidence))
-        return -_mean_log_probability(model)
+        given = conditional(model, evidence) if evidence else model
+        return -_mean_log_probability(given)
     names = model.names if targets is None else targets
     return float(entr(joint_posterior(model, evidence, names)).sum())
 
@@ -178,36 +178,43 @@ def _mean_log_probability(model: Graphical) -> float:
 
 def _of_all_rows(p: Model, q: Model) -> float:
     """Return the divergence by the probabilities of all rows."""
-    one = joint_posterior(p, None, p.names)
-    other = joint_posterior(q, None, q.names)
-    ratios = np.where(one > 0, _log(one) - _log(other, -np.inf), 0.0)
-    return max(0.0, float((one * ratios).sum()))
+    under_p = joint_posterior(p, None, p.names)
+    under_q = joint_posterior(q, None, q.names)
+    return max(0.0, float(rel_entr(under_p, under_q).sum()))
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
-    """Follow both graphs together: for each variable, pairs of nodes and how often reached."""
+    """Return the divergence of two graphs over one forest, by the pairs of nodes of rows.
+
+    The pairs of a variable are given by the nodes in both graphs, counted from the variable's
+    first ones, and the probability that a row reaches both.
+    """
     total = 0.0
-    pairs: dict[
-        int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-    ] = {}
+    root: tuple[NDArray[Any], ...] = (
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+        np.ones(1),
+    )
+    pairs = {v: root for v in p.order.tolist() if p.forest[v] < 0}
     for v in p.order.tolist():
-        if p.forest[v] < 0:
-            pairs[v] = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)
-        one, other, mass = pairs.pop(v)
-        flow = mass[:, None] * p.parameters_of(v)[one]
-        ratio = _log(p.parameters_of(v))[one] - _log(q.parameters_of(v), -np.inf)[other]
-        total += float((flow * np.where(flow > 0, ratio, 0.0)).sum())
+        in_p, in_q, reach = pairs.pop(v)
+        # The probability of each pair and state, and its term of the divergence.
+        flow = reach[:, None] * p.parameters_of(v)[in_p]
+        flow_by_q = reach[:, None] * q.parameters_of(v)[in_q]
+        total += float(rel_entr(flow, flow_by_q).sum())
         if total == np.inf:
             return total
-        row, state = np.nonzero(flow)
+        # The pairs of each child that these pairs lead to, equal ones together.
+        pair, state = np.nonzero(flow)
         for place, child in enumerate(p.children[v]):
-            ones = p.successors_of(v)[one[row], state, place] - p.first_nodes[child]
-            others = q.successors_of(v)[other[row], state, place] - q.first_nodes[child]
+            nodes_p = p.successors_of(v)[in_p[pair], state, place]
+            nodes_q = q.successors_of(v)[in_q[pair], state, place]
             width = int(q.node_counts[child])
-            keys = ones.astype(np.int64) * width + others
-            distinct, of = np.unique(keys, return_inverse=True)
-            masses = np.bincount(of, flow[row, state], len(distinct)).astype(np.float64)
-            pairs[child] = distinct // width, distinct % width, masses
+            keys = (nodes_p - p.first_nodes[child]).astype(np.int64) * width
+            keys += nodes_q - q.first_nodes[child]
+            distinct, index = np.unique(keys, return_inverse=True)
+            masses = np.bincount(index, flow[pair, state], len(distinct))
+            pairs[child] = (distinct // width, distinct % width, masses)
     return total
 
 
@@ -226,31 +233,32 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
     TooLargeError
         If following both models together needs tables of more than a hundred million cells.
     """
-    network, lowest = _together(_as_network(p), _as_network(q), p.n_variables)
-    nothing = np.full((1, network.n_variables), -1, np.int16)
-    cells = elimination_cells(network, nothing)
+    network, lowest = _joint_network(_as_network(p), _as_network(q), p.n_variables)
+    no_evidence = np.full((1, network.n_variables), MISSING, np.int16)
+    cells = elimination_cells(network, no_evidence)
     if cells > MAX_CELLS:
         raise TooLargeError(
             f"the forests differ, and following both models together needs tables of {cells:,.0f}"
             f" cells; the limit is {MAX_CELLS:,}: compile both over the same forest, or estimate"
             " the divergence on sampled rows"
         )
-    posterior, _ = eliminated(network, nothing)
-    shares = posterior[0, -3 * p.n_variables :].reshape(-1, 3)
-    return -np.inf if (shares[:, 2] > 0).any() else float(shares[:, 1] @ lowest)
+    posterior, _ = eliminated(network, no_evidence)
+    # The last variables have three states: no, yes, and impossible under q.
+    _, yes, impossible = posterior[0, -3 * p.n_variables :].reshape(-1, 3).T
+    return -np.inf if (impossible > 0).any() else float(yes @ lowest)
 
 
 def _as_network(model: Graphical) -> BayesianNetwork:
     """Return the network of a model; of a graph, with variables for the nodes behind the others."""
-    return (
-        normalised(model) if isinstance(model, BayesianNetwork) else to_network(model)
-    )
+    if isinstance(model, BayesianNetwork):
+        return normalised(model)
+    return to_network(model)
 
 
-def _together(
+def _joint_network(
     p: BayesianNetwork, q: BayesianNetwork, n: int
 ) -> tuple[BayesianNetwork, NDArray[np.float64]]:
-    """Return a network of p, the nodes of q and shares of q's logarithms, and the lowest of these.
+    """Return a network of p, the nodes of q and the logarithms of q, and the lowest of these.
 
     Parameters
     ----------
@@ -259,25 +267,30 @@ def _together(
     n
         Number of variables that both have.
     """
-    shift = p.n_variables - n
-    families = [[u if u < n else u + shift for u in family] for family in q.parents]
-    shares, lowest = zip(*map(_shares, q.tables[:n]), strict=True)
-    tables = (*p.tables, *q.tables[n:], *shares)
-    observed = ((*family, v) for v, family in enumerate(families[:n]))
-    parents = (*p.parents, *map(tuple, families[n:]), *observed)
+    # The nodes of q come behind those of p; the variables are the same.
+    place = np.append(np.arange(n), np.arange(n, q.n_variables) + p.n_variables - n)
+    families = [tuple(place[[*family]].tolist()) for family in q.parents]
+    proportions, lowest = zip(*map(_proportions, q.tables[:n]), strict=True)
+    tables = (*p.tables, *q.tables[n:], *proportions)
+    with_variables = ((*families[v], v) for v in range(n))
+    parents = (*p.parents, *families[n:], *with_variables)
     names = tuple(map(str, range(len(tables))))
     states = tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
     return BayesianNetwork(names, states, parents, tables), np.array(lowest)
 
 
-def _shares(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the distribution of the share of a table's logarithms, and the lowest of these."""
+def _proportions(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return P(no), P(yes), P(impossible) for each entry of a table, and the lowest logarithm.
+
+    P(yes) is the entry's logarithm divided by the lowest one.
+    """
     logs = _log(table)
     lowest = float(logs.min())
-    share = logs / lowest if lowest < 0 else logs
+    yes = logs / lowest if lowest < 0 else logs
     impossible = (table <= 0).astype(np.float64)
-    return np.stack((1 - share - impossible, share, impossible), axis=-1), lowest
+    return np.stack((1 - yes - impossible, yes, impossible), axis=-1), lowest
 
 
-def _log(values: NDArray[np.float64], of_zero: float = 0.0) -> NDArray[np.float64]:
-    return np.log(values, out=np.full_like(values, of_zero), where=values > 0)
+def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the natural logarithms, 0 of what is zero."""
+    return np.log(values, out=np.zeros_like(values), where=values > 0)

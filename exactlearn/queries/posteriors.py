@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.display import ByValue, Displayed
 from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.offsets import offsets, owners
 from exactlearn._runtime.variable_arguments import name_of
 from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -63,7 +64,7 @@ _GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
 
-SHOWN_TARGETS = 3
+MAX_SHOWN = 3
 """Most targets whose posteriors stand in the ``repr`` of an answer."""
 
 PIECE = 16_384
@@ -117,13 +118,15 @@ class Answer(Displayed):
 
     def __repr__(self) -> str:
         """Return the posteriors of the first targets, and the probability of the evidence."""
-        shown = [
-            f"{name}: {', '.join(f'{state} {p:.4g}' for state, p in states.items())}"
-            for name, states in list(self.posterior.items())[:SHOWN_TARGETS]
-        ]
-        left = len(self.posterior) - len(shown)
-        shown += [f"{left} more"] * (left > 0)
-        return f"Answer({'; '.join(shown)}; P(evidence) {self.probability_of_evidence:.4g})"
+        parts = []
+        for name in list(self.posterior)[:MAX_SHOWN]:
+            states = self.posterior[name].items()
+            texts = ", ".join(f"{state} {p:.4g}" for state, p in states)
+            parts.append(f"{name}: {texts}")
+        if len(self.posterior) > MAX_SHOWN:
+            parts.append(f"{len(self.posterior) - MAX_SHOWN} more")
+        parts.append(f"P(evidence) {self.probability_of_evidence:.4g}")
+        return f"Answer({'; '.join(parts)})"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the posteriors as a frame: variable, state, probability.
@@ -139,7 +142,9 @@ class Answer(Displayed):
         import pandas as pd
 
         rows = [
-            (x, s, p) for x, states in self.posterior.items() for s, p in states.items()
+            (name, state, p)
+            for name, states in self.posterior.items()
+            for state, p in states.items()
         ]
         return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
@@ -182,20 +187,26 @@ def query(
     >>> el.query(network, {"smoke": "yes", "dysp": "yes"}, "bronc")
     Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
     """
+    evidence = evidence or {}
     codes = coded_evidence(model, evidence)
     if targets is None:
-        targets = [name for name in model.names if name not in (evidence or {})]
-    wanted = [model.index(name) for name in targets]
-    posteriors, (log_probability,) = _posteriors(model, codes[None], wanted, 1)
+        targets = [name for name in model.names if name not in evidence]
+    variables = [model.index(name) for name in targets]
+    posteriors, (log_probability,) = _posteriors(model, codes[None], variables, 1)
     if log_probability == -inf:
-        refuse_evidence(evidence or {})
-    answers = {
-        model.names[v]: dict(zip(model.states[v], posterior[0].tolist(), strict=True))
-        for v, posterior in zip(wanted, posteriors, strict=True)
-    }
+        refuse_evidence(evidence)
+    answers = {}
+    for v, (posterior,) in zip(variables, posteriors, strict=True):
+        states = zip(model.states[v], posterior.tolist(), strict=True)
+        answers[model.names[v]] = dict(states)
     observed = np.flatnonzero(codes >= 0).tolist()
-    given = {model.names[v]: {model.states[v][codes[v]]: 1.0} for v in observed}
-    return Answer(answers, exp(log_probability), float(log_probability), given, model)
+    return Answer(
+        posterior=answers,
+        probability_of_evidence=exp(log_probability),
+        log_probability_of_evidence=float(log_probability),
+        evidence={model.names[v]: {model.states[v][codes[v]]: 1.0} for v in observed},
+        model=model,
+    )
 
 
 @checked_arguments()
@@ -232,23 +243,24 @@ def joint_posterior(
     >>> el.queries.joint_posterior(network, {"dysp": "yes"}, ["lung", "bronc"]).round(4).tolist()
     [[0.065, 0.0377], [0.7689, 0.1283]]
     """
-    wanted = [model.index(name) for name in targets]
-    if len(set(wanted)) < len(wanted):
+    variables = [model.index(name) for name in targets]
+    if len(set(variables)) < len(variables):
         raise OptionError(f"joint of {', '.join(targets)}: name each variable once")
-    shape = tuple(int(model.cardinalities[v]) for v in wanted)
+    shape = tuple(int(model.cardinalities[v]) for v in variables)
     if prod(shape) > MAX_JOINT:
         raise TooLargeError(
-            f"the joint of {len(wanted)} variables has {prod(shape):,} configurations, the limit is"
-            f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
-            " draw samples"
+            f"the joint of {len(variables)} variables has {prod(shape):,} configurations, the"
+            f" limit is {MAX_JOINT:,}: ask for fewer variables, for the most probable"
+            " configurations, or draw samples"
         )
     if isinstance(model, BayesianNetwork) and model not in _GRAPHS:
-        joint = _eliminated_joint(model, evidence, wanted)
+        joint = _eliminated_joint(model, evidence, variables)
         if joint is not None:
             return joint
+    # The probability of each configuration of the targets, as of a row.
     graph = conditional(model, evidence)
-    rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
-    rows[:, wanted] = np.indices(shape).reshape(len(shape), prod(shape)).T
+    rows = np.full((prod(shape), graph.n_variables), MISSING, np.int16)
+    rows[:, variables] = np.indices(shape).reshape(len(shape), prod(shape)).T
     return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
 
 
@@ -299,7 +311,9 @@ class TableAnswer(ByValue, shown="targets=names rows=log_probability_of_evidence
         import pandas as pd
 
         columns = [
-            (x, s) for x, own in zip(self.names, self.states, strict=True) for s in own
+            (name, state)
+            for name, states in zip(self.names, self.states, strict=True)
+            for state in states
         ]
         index = pd.MultiIndex.from_tuples(columns, names=["variable", "state"])
         return pd.DataFrame(np.hstack(self.posteriors), self.row_index, index)
@@ -354,11 +368,10 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
 
         Infinite where that is zero, or the row is impossible; NaN where the row has no label.
         """
-        of_label = np.nan_to_num(
-            self.posterior[np.arange(len(self.labels)), self.labels]
-        )
+        probability = self.posterior[np.arange(len(self.labels)), self.labels]
         with np.errstate(divide="ignore"):
-            return np.where(self.labels >= 0, -np.log(of_label), np.nan)
+            losses = -np.log(np.nan_to_num(probability))
+        return np.where(self.labels >= 0, losses, np.nan)
 
     @property
     def accuracy(self) -> float:
@@ -409,26 +422,24 @@ def query_rows(
     --------
     >>> import exactlearn as el
     >>> asia, table = el.read_network("asia"), el.read_dataset("asia-mnar")
-    >>> found = el.query_rows(asia, table, ["lung", "xray"])
-    >>> found.to_frame().head(3).round(3)
+    >>> answer = el.query_rows(asia, table, ["lung", "xray"])
+    >>> answer.to_frame().head(3).round(3)
     variable lung      xray
     state     yes   no  yes   no
     0         0.0  1.0  0.0  1.0
     1         0.0  1.0  0.0  1.0
     2         0.0  1.0  0.0  1.0
     """
-    wanted = [
-        model.index(name) for name in (model.names if targets is None else targets)
-    ]
-    answers, logs = _posteriors(
-        model, _codes(model, dataset, unseen), wanted, n_threads(threads)
-    )
+    names = model.names if targets is None else targets
+    variables = [model.index(name) for name in names]
+    codes = _codes(model, dataset, unseen)
+    posteriors, logs = _posteriors(model, codes, variables, n_threads(threads))
     return TableAnswer(
-        tuple(model.names[v] for v in wanted),
-        tuple(model.states[v] for v in wanted),
-        answers,
-        logs,
-        dataset.row_index,
+        names=tuple(names),
+        states=tuple(model.states[v] for v in variables),
+        posteriors=posteriors,
+        log_probability_of_evidence=logs,
+        row_index=dataset.row_index,
     )
 
 
@@ -460,10 +471,10 @@ def classify(
     Examples
     --------
     >>> import exactlearn as el
-    >>> found = el.classify(el.read_network("asia"), el.read_dataset("asia-mnar"), "lung")
-    >>> found.accuracy, round(found.log_loss, 4)
+    >>> classes = el.classify(el.read_network("asia"), el.read_dataset("asia-mnar"), "lung")
+    >>> classes.accuracy, round(classes.log_loss, 4)
     (1.0, 0.0008)
-    >>> found.to_frame().head(2)
+    >>> classes.to_frame().head(2)
     lung  yes   no predicted
     0     0.0  1.0        no
     1     0.0  1.0        no
@@ -473,10 +484,9 @@ def classify(
     labels = codes[:, variable].astype(np.int64)
     codes[:, variable] = MISSING
     (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
-    possible = np.isfinite(logs)
-    predicted = np.where(
-        possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1
-    )
+    # The posterior of an impossible row is NaN.
+    most_probable = np.nan_to_num(posterior).argmax(axis=1)
+    predicted = np.where(np.isfinite(logs), most_probable, -1)
     return Classification(
         name=name,
         states=model.states[variable],
@@ -490,71 +500,90 @@ def classify(
 
 def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
     """Return the rows in the model's codes; a variable without a column is missing."""
-    known = [v for v, name in enumerate(model.names) if name in set(dataset.names)]
-    if not known:
+    columns = set(dataset.names)
+    variables = [v for v, name in enumerate(model.names) if name in columns]
+    if not variables:
         raise unknown_columns(dataset.names, model.names)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
-    names = [model.names[v] for v in known]
-    states = [model.states[v] for v in known]
-    codes[:, known] = aligned_codes(dataset, names, states, unseen)
+    names = [model.names[v] for v in variables]
+    states = [model.states[v] for v in variables]
+    codes[:, variables] = aligned_codes(dataset, names, states, unseen)
     return codes
 
 
 def _posteriors(
-    model: Model, codes: NDArray[np.int16], wanted: Sequence[int], threads: int
+    model: Model, codes: NDArray[np.int16], variables: Sequence[int], threads: int
 ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
-    posteriors_of = _row_posteriors(model, codes, wanted)
-    last = np.cumsum(model.cardinalities).tolist()
-    columns = [slice(last[v] - int(model.cardinalities[v]), last[v]) for v in wanted]
-    answers = tuple(np.empty((len(codes), c.stop - c.start)) for c in columns)
+    """Return the posterior of each variable, and the log-likelihoods, in pieces of rows.
+
+    Parameters
+    ----------
+    model, variables, threads
+        The model, the variables, and the number of threads.
+    codes
+        The rows, shape (rows, variables).
+
+    Returns
+    -------
+    posteriors, log_likelihoods
+        For each variable shape (rows, states), NaN of an impossible row; shape (rows,).
+    """
+    posteriors_of = _row_posteriors(model, codes, variables)
+    first = offsets(model.cardinalities)
+    columns = [slice(first[v], first[v + 1]) for v in variables]
+    posteriors = tuple(
+        np.empty((len(codes), model.cardinalities[v])) for v in variables
+    )
     logs = np.empty(len(codes))
 
-    def work(piece: int, _: None) -> int:
+    def answer(piece: int, _: None) -> int:
         rows = slice(piece * PIECE, (piece + 1) * PIECE)
-        found, logs[rows] = posteriors_of(codes[rows])
-        found[np.isneginf(logs[rows])] = np.nan
-        for answer, place in zip(answers, columns, strict=True):
-            answer[rows] = found[:, place]
+        states, logs[rows] = posteriors_of(codes[rows])
+        states[np.isneginf(logs[rows])] = np.nan
+        for posterior, column in zip(posteriors, columns, strict=True):
+            posterior[rows] = states[:, column]
         return piece
 
-    for _ in in_order(work, -(-len(codes) // PIECE), lambda: None, threads):
+    for _ in in_order(answer, -(-len(codes) // PIECE), lambda: None, threads):
         pass
-    return answers, logs
+    return posteriors, logs
 
 
 def _row_posteriors(
-    model: Model, codes: NDArray[np.int16], wanted: Sequence[int]
+    model: Model, codes: NDArray[np.int16], variables: Sequence[int]
 ) -> Callable[[NDArray[np.int16]], Rows]:
     """Return the function from rows to posteriors and log-likelihoods that suits these rows.
 
-    The posteriors of variables that are not wanted may be missing.
+    The posteriors of other variables than these may be missing.
     """
     if isinstance(model, NaiveBayes):
         return model.row_posteriors
     if isinstance(model, DecisionGraph):
         return partial(posteriors_and_log_likelihoods, model)
     network = prepared(model)
-    if elimination_cells(network, codes) > QUICK_CELLS:
-        unobserved = [v for v in wanted if codes[0, v] < 0]
-        if len(codes) == 1 and len(unobserved) <= MAX_PASSES and model not in _GRAPHS:
-            plans = [plan_elimination(network, codes[0], [v]) for v in unobserved]
-            if is_affordable(plans):
-                return partial(_of_one_row, network, unobserved, plans)
-        observed = np.flatnonzero((codes >= 0).any(axis=0)).tolist()
-        part = sorted(ancestors(model.parents, [*wanted, *observed]))
-        if len(part) < model.n_variables:
-            return _of_part(model, codes, part)
-        with suppress(TooLargeError):
-            return partial(posteriors_and_log_likelihoods, compiled_once(model))
+    if elimination_cells(network, codes) <= QUICK_CELLS:
+        return partial(eliminated, network)
+    # One case: eliminate to each target, where that takes little time.
+    unobserved = [v for v in variables if codes[0, v] < 0]
+    if len(codes) == 1 and len(unobserved) <= MAX_PASSES and model not in _GRAPHS:
+        plans = [plan_elimination(network, codes[0], [v]) for v in unobserved]
+        if is_affordable(plans):
+            return partial(_of_one_row, network, unobserved, plans)
+    # Only the ancestors of targets and evidence matter; these are compiled.
+    observed = np.flatnonzero((codes >= 0).any(axis=0)).tolist()
+    part = sorted(ancestors(model.parents, [*variables, *observed]))
+    if len(part) < model.n_variables:
+        return _of_part(model, codes, part)
+    with suppress(TooLargeError):
+        return partial(posteriors_and_log_likelihoods, compiled_once(model))
     return partial(eliminated, network)
 
 
 def is_affordable(plans: Sequence[Elimination]) -> bool:
     """Return whether the targets of a query are eliminated one by one, and nothing compiled."""
-    return (
-        sum(plan.cells for plan in plans) <= MAX_ELIMINATED
-        and max((plan.largest for plan in plans), default=inf) <= LARGEST_ROW
-    )
+    cells = sum(plan.cells for plan in plans)
+    largest = max((plan.largest for plan in plans), default=inf)
+    return cells <= MAX_ELIMINATED and largest <= LARGEST_ROW
 
 
 def _of_one_row(
@@ -565,13 +594,13 @@ def _of_one_row(
 ) -> Rows:
     """Return the posteriors of the targets and the log-likelihood of one row, 0 elsewhere."""
     (row,) = codes
-    state_first = np.cumsum(network.cardinalities) - network.cardinalities
-    posterior = np.zeros((1, int(network.cardinalities.sum())))
+    first = offsets(network.cardinalities)
+    posterior = np.zeros((1, first[-1]))
+    observed = np.flatnonzero(row >= 0)
+    posterior[0, first[observed] + row[observed]] = 1.0
     log_likelihood = -inf
-    for v in np.flatnonzero(row >= 0).tolist():
-        posterior[0, state_first[v] + row[v]] = 1.0
     for v, plan in zip(targets, plans, strict=True):
-        states = slice(state_first[v], state_first[v] + network.cardinalities[v])
+        states = slice(first[v], first[v + 1])
         posterior[0, states], log_likelihood = eliminate_to_joint(
             network, row, [v], plan
         )
@@ -583,12 +612,12 @@ def _of_part(
 ) -> Callable[[NDArray[np.int16]], Rows]:
     """Return the function for an ancestral subset of the variables, with 0 for the others."""
     inner = _row_posteriors(subnetwork(model, part), codes[:, part], range(len(part)))
-    variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
+    variable = owners(offsets(model.cardinalities))
 
     def posteriors_of(rows: NDArray[np.int16]) -> Rows:
-        found, logs = inner(np.ascontiguousarray(rows[:, part]))
         posterior = np.zeros((len(rows), len(variable)))
-        posterior[:, np.isin(variable, part)] = found
+        columns = np.isin(variable, part)
+        posterior[:, columns], logs = inner(np.ascontiguousarray(rows[:, part]))
         return posterior, logs
 
     return posteriors_of
@@ -602,7 +631,7 @@ def coded_evidence(model: Model, evidence: Evidence | None) -> NDArray[np.int16]
     OptionError
         If a variable or state is unknown; near names are offered.
     """
-    codes = np.full(model.n_variables, -1, np.int16)
+    codes = np.full(model.n_variables, MISSING, np.int16)
     for name, state in (evidence or {}).items():
         variable = model.index(name)
         codes[variable] = model.state_index(variable, label_of(state))
@@ -654,13 +683,14 @@ def _with_component(model: NaiveBayes) -> DecisionGraph:
     n = model.n_variables
     k = model.n_components
     network = model.to_network()
-    below = [np.empty((k, len(states), 0), np.int32) for states in model.states]
+    leaves = [np.empty((k, len(states), 0), np.int32) for states in model.states]
+    root = np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)
     return assemble(
         network.names,
         network.states,
         np.array([n] * n + [-1], np.int32),
         [*network.tables[:n], model.prior[None]],
-        [*below, np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)],
+        [*leaves, root],
     )
 
 

@@ -1,15 +1,64 @@
-"""What a record tells people, described once: facts and tables, whatever shows them.
+"""Descriptions of records: facts, sentences and tables, whatever shows them.
 
 :func:`describe` knows no command. A single value is a fact; a list of objects, or objects by the
-names of variables, is a table; any other object is a section of its own.
+names of variables, is a table; any other object is a section of its own. The tables below say of
+each key of a record how it is shown, and in which unit: nothing is guessed from its letters.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import floor, isfinite, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 from exactlearn._runtime.display import for_counts
+
+
+class Unit(NamedTuple):
+    """The unit of numbers: a factor, the digits of what that gives, and a sign behind it."""
+
+    factor: int
+    digits: str
+    sign: str = ""
+
+
+PLAIN = Unit(1, ".6g")
+NATS = Unit(1, ".4f")
+SECONDS = Unit(1, ".2f")
+PERCENT = Unit(100, ".2f", " %")
+
+UNITS: Mapping[str, Unit] = {
+    "score": NATS,
+    "scores": NATS,
+    "objective": NATS,
+    "bound": NATS,
+    "next_bound": NATS,
+    "gap": NATS,
+    "difference": NATS,
+    "log_bayes_factor": NATS,
+    "log_likelihood": NATS,
+    "log_likelihood_before": NATS,
+    "log_likelihood_difference": NATS,
+    "log_likelihood_per_row": NATS,
+    "loss": NATS,
+    "loss_difference": NATS,
+    "loss_of_next_best": NATS,
+    "log_loss": NATS,
+    "log_loss_difference": NATS,
+    "seconds": SECONDS,
+    "cpu_seconds": SECONDS,
+    "accuracy": PERCENT,
+    "accuracy_difference": PERCENT,
+    "imputation_accuracy": PERCENT,
+    "rates": PERCENT,
+    "share": PERCENT,
+    "share_complete": PERCENT,
+    "share_missing": PERCENT,
+}
+"""The unit of the numbers of each key; `PLAIN` of others, such as those of a user's own command."""
+
+FROM_ZERO = {"row", "impossible_rows"}
+"""Keys of numbers of rows, which people count from 1."""
 
 STATUS = {
     "optimal": "optimal (proven)",
@@ -19,7 +68,7 @@ STATUS = {
     "interrupted": "interrupted (the best so far)",
     "infeasible": "infeasible (no network meets the constraints)",
 }
-"""How a search ended, in words."""
+"""The status of a search in words."""
 
 TITLES = {
     "completion": "Completed cells",
@@ -51,44 +100,30 @@ SEVERAL = {"starts", "models", "networks", "best"}
 """Keys of lists whose only entry says what stands above it."""
 
 BY_NAME = {
-    *("rates", "causes", "rows_per_family", "separators", "families", "replaced"),
-    *("held_out", "options"),
+    "rates",
+    "causes",
+    "rows_per_family",
+    "separators",
+    "families",
+    "replaced",
+    "held_out",
+    "options",
 }
 """Keys of objects by names, of variables or models, which are columns of one table."""
 
 MEANINGS = {
-    *(
-        "loss_of_next_best",
-        "posterior",
-        "probability",
-        "bayes_factor",
-        "reason",
-        "verdict",
-        "why",
-    ),
+    "loss_of_next_best",
+    "posterior",
+    "probability",
+    "bayes_factor",
+    "reason",
+    "verdict",
+    "why",
 }
 """Keys whose texts are sentences."""
 
 SENTENCES = {"failures", "notes", "statements", "changes"}
 """Keys of lists of sentences."""
-
-FROM_ZERO = {"row", "impossible_rows"}
-"""Keys of numbers of rows, which people count from 1."""
-
-LOGARITHMS = (
-    "score",
-    "bound",
-    "likelihood",
-    "loss",
-    "objective",
-    "difference",
-    "bayes_factor",
-    "gap",
-)
-"""Ends and parts of keys of logarithms and their differences, shown to four decimals."""
-
-PERCENTAGES = ("accuracy", "share", "rates")
-"""The same of shares that are shown as percentages."""
 
 ARCS = {
     "arcs": "→",
@@ -100,7 +135,7 @@ ARCS = {
 }
 """Keys of lists of arcs, and how an arc is written."""
 
-MOST_LISTED = 10
+MAX_LISTED = 10
 """Most entries of a list in one cell or fact."""
 
 MAX_NAME = 100
@@ -108,7 +143,7 @@ MAX_TEXT = 300
 """Most letters of a name, and of another text such as the path of a file, that are shown."""
 
 
-def brief(text: str, most: int = MAX_NAME) -> str:
+def brief(text: str, limit: int = MAX_NAME) -> str:
     """Return a name that loses its middle where it is longer than most names.
 
     Examples
@@ -116,10 +151,10 @@ def brief(text: str, most: int = MAX_NAME) -> str:
     >>> len(brief(1000 * "x")), brief("smoke")
     (100, 'smoke')
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    end = most // 4
-    return f"{text[: most - end - 3]}...{text[-end:]}"
+    end = limit // 4
+    return f"{text[: limit - end - 3]}...{text[-end:]}"
 
 
 class Share(str):
@@ -186,9 +221,9 @@ class Section:
 
     key: str
     title: str
-    facts: Mapping[str, str] = field(default_factory=dict)
-    texts: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    facts: dict[str, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     record: Any = None
 
 
@@ -208,67 +243,34 @@ def describe(
 
     Examples
     --------
-    >>> found = describe({"score": -1.5, "parents": {"a": [], "b": ["a"]}, "cells": [{"row": 0}]})
-    >>> found[0].facts, found[0].tables[0].rows
+    >>> record = {"score": -1.5, "parents": {"a": [], "b": ["a"]}, "cells": [{"row": 0}]}
+    >>> top, cells = describe(record)
+    >>> top.facts, top.tables[0].rows
     ({'score': '-1.5000'}, [['a', '-'], ['b', 'a']])
-    >>> found[1].title, found[1].tables[0].rows
+    >>> cells.title, cells.tables[0].rows
     ('Cells', [['1']])
     """
-    facts: dict[str, str] = {}
-    texts: list[str] = []
-    own: list[Table] = []
-    others: list[Section] = []
-    by_name = _joined(record)
+    top = Section(key=key, title=title, record=record)
+    below: list[Section] = []
+    rows_by_name = _rows_by_name(record)
     for name, value in record.items():
-        at = f"{key}.{name}" if key else name
-        heading = TITLES.get(name) or label(name).capitalize()
-        if (
-            name in HIDDEN
-            or value is None
-            or (name == "reversible" and "parents" in record)
-        ):
+        is_marked = name == "reversible" and "parents" in record
+        if name in HIDDEN or value is None or is_marked:
             continue
-        if name in SENTENCES and isinstance(value, list):
-            texts += map(str, value)
-        elif name in MEANINGS and isinstance(value, str):
-            texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
-        elif name in ARCS and isinstance(value, list) and not any(map(_is_row, value)):
-            facts |= {label(name): ", ".join(_arcs(value, ARCS[name]))} if value else {}
-        elif (
-            not isinstance(value, Mapping | list)
-            or _is_plain(value)
-            or name == "evidence"
-        ):
-            text = text_of(name, value)
-            counts = record.get("counts") if name == "status" else None
-            text += for_counts(counts) if isinstance(counts, str) else ""
-            facts |= {label(name): text} if text else {}
-        elif name in ("parents", "posterior"):
-            own.append(_of_family(record, name, most))
-        elif name == "averaged":
-            table = _of_family({"parents": value}, "parents", most)
-            others.append(Section(key=at, title=heading, tables=[table], record=value))
-        elif name in by_name:
-            own += (
-                [table] if len((table := _table(by_name[name], most)).head) > 1 else []
-            )
-        elif isinstance(value, Mapping):
-            others += describe(value, most=most, key=at, title=heading)
-        elif any(
-            _is_row(one) and "command" in one for one in value
-        ):  # no rows, but steps
-            for number, one in enumerate(value, 1):
-                inner = {k: x for k, x in one.items() if k != "command"}
-                others += describe(
-                    inner, most=most, key=at, title=f"Step {number}: {one['command']}"
-                )
-        elif len(value) > 1 or name not in SEVERAL:
-            table = _table([_without_arcs(value, k) for k in range(len(value))], most)
-            others.append(Section(key=at, title=heading, tables=[table], record=value))
-    first = Section(
-        key=key, title=title, facts=facts, texts=texts, tables=own, record=record
-    )
-    return [first, *others]
+        if _is_fact(name, value):
+            _add_fact(top, name, value)
+        elif name == "parents":
+            reversible = record.get("reversible", ())
+            top.tables.append(_family_table(value, reversible, most))
+        elif name == "posterior":
+            top.tables.append(_posterior_table(value, most))
+        elif name in BY_NAME:
+            table = _table([*rows_by_name.get(name, {}).values()], most)
+            top.tables.extend([table] * (len(table.head) > 1))
+        else:
+            place = f"{key}.{name}" if key else name
+            below += _sections_below(name, value, place, most)
+    return [top, *below]
 
 
 def label(key: str) -> str:
@@ -287,49 +289,56 @@ def text_of(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value + (key in FROM_ZERO):,}" if key in FROM_ZERO else str(value)
+        return f"{value + 1:,}" if key in FROM_ZERO else str(value)
     if isinstance(value, float):
         return number_of(key, value)
-    if isinstance(value, list | tuple):
-        is_nested = any(isinstance(one, list | Mapping) for one in value)
-        shown = [text_of(key, one) for one in value[:MOST_LISTED]]
-        more = [f"{len(value) - MOST_LISTED} more"] * (len(value) > MOST_LISTED)
-        return ("; " if is_nested else ", ").join(shown + more)
     if isinstance(value, Mapping):
-        told = ((name, text_of(name, one)) for name, one in value.items())
-        return ", ".join(f"{brief(name)} {text}" for name, text in told if text)
-    if key == "status":
-        return str(STATUS.get(value, value))
+        texts = {name: text_of(name, entry) for name, entry in value.items()}
+        return ", ".join(
+            f"{brief(name)} {text}" for name, text in texts.items() if text
+        )
+    if isinstance(value, list | tuple):
+        return _listed(key, value)
     return "" if value is None else brief(str(value), MAX_TEXT)
 
 
+def _listed(key: str, values: Sequence[Any]) -> str:
+    """Return the texts of the first values of a list, in one line."""
+    texts = [text_of(key, value) for value in values[:MAX_LISTED]]
+    if len(values) > MAX_LISTED:
+        texts.append(f"{len(values) - MAX_LISTED} more")
+    is_nested = any(isinstance(value, list | Mapping) for value in values)
+    return ("; " if is_nested else ", ").join(texts)
+
+
+def unit_of(key: str) -> Unit:
+    """Return the unit of the numbers of a key; of a path, that of its last key."""
+    return UNITS.get(key.rpartition(".")[2], PLAIN)
+
+
 def number_of(key: str, value: float) -> str:
-    """Return a number for people, with the digits that its key asks for.
+    """Return a number in the unit of its key; nothing where there is no number.
 
     Examples
     --------
     >>> number_of("score", -12.3), number_of("score", float("-inf")), number_of("gap", float("nan"))
     ('-12.3000', '-inf', '')
+    >>> number_of("accuracy", 0.125), number_of("gap_rows", 3.0), number_of("p_value", 2.345e-9)
+    ('12.50 %', '3', '2.3e-09')
     """
     if not isfinite(value):
-        return "" if value != value or key in ("bound", "gap") else str(value)
-    if key.endswith(PERCENTAGES) or key.startswith(PERCENTAGES):
-        return percent(value)
-    if key.endswith("seconds"):
-        return f"{value:.2f}"
-    if any(one in key for one in LOGARITHMS):
-        return f"{value:.4f}"
-    return f"{value:.2g}" if abs(value) < 1e-6 else f"{value:.6g}"
+        # A search without a bound has an infinite one.
+        is_absent = value != value or key in ("bound", "gap")
+        return "" if is_absent else str(value)
+    unit = unit_of(key)
+    is_tiny = unit == PLAIN and abs(value) < 1e-6
+    digits = ".2g" if is_tiny else unit.digits
+    return f"{unit.factor * value:{digits}}{unit.sign}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number with so many decimals; nothing when it is not known."""
     return "" if value is None or not isfinite(value) else f"{value:.{digits}f}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share as a percentage; nothing when it is not known."""
-    return "" if share is None or not isfinite(share) else f"{100 * share:.2f} %"
 
 
 def probability(p: float) -> Share:
@@ -342,149 +351,193 @@ def probability(p: float) -> Share:
     """
     if p in (0.0, 1.0):
         return Share(str(int(p)), p)
-    return Share(
-        f"{p:.2g}" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}", p
-    )
+    if p >= 0.9995:
+        return Share(">0.999", p)
+    return Share(f"{p:.2g}" if p < 0.0005 else f"{p:.3f}", p)
 
 
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is a fact: a list of texts or numbers, or of pairs of them."""
+def _is_fact(name: str, value: Any) -> bool:
+    """Return whether a value stands in one line: no table, and no section of its own."""
     if isinstance(value, Mapping):
-        return not value
-    return all(
-        not isinstance(one, Mapping)
-        and not (
-            isinstance(one, list) and any(isinstance(x, list | Mapping) for x in one)
-        )
-        for one in value
+        return not value or name == "evidence"
+    if not isinstance(value, list) or name in SENTENCES:
+        return True
+    pairs = [entry for entry in value if isinstance(entry, list)]
+    return not any(isinstance(entry, Mapping) for entry in value) and not any(
+        isinstance(end, list | Mapping) for end in chain(*pairs)
     )
 
 
-def _is_row(entry: Any) -> bool:
-    return isinstance(entry, Mapping)
+def _add_fact(section: Section, name: str, value: Any) -> None:
+    """Add a value that stands in one line to the facts or to the texts of a section."""
+    if name in SENTENCES and isinstance(value, list):
+        section.texts.extend(map(str, value))
+        return
+    if name in MEANINGS and isinstance(value, str):
+        section.texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
+        return
+    text = text_of(name, value)
+    if name == "status":
+        text = STATUS.get(text, text) + for_counts(section.record.get("counts"))
+    if name in ARCS and isinstance(value, list):
+        text = ", ".join(_arcs(value, ARCS[name]))
+    if text:
+        section.facts[label(name)] = text
 
 
-def _of_family(record: Mapping[str, Any], name: str, most: int) -> Table:
-    """Return the table of parents, those marked whose arc is reversible, or of posteriors."""
+def _sections_below(name: str, value: Any, key: str, most: int) -> list[Section]:
+    """Return the sections of an object, of the steps of a run, or of a list of rows."""
+    title = TITLES.get(name) or label(name).capitalize()
+    if name == "averaged":
+        value = {"parents": value}
+    if isinstance(value, Mapping):
+        return describe(value, most=most, key=key, title=title)
+    if any("command" in entry for entry in value):
+        sections: list[Section] = []
+        for step, entry in enumerate(value, 1):
+            content = dict(entry)
+            title = f"Step {step}: {content.pop('command')}"
+            sections += describe(content, most=most, key=key, title=title)
+        return sections
+    if len(value) == 1 and name in SEVERAL:
+        return []
+    table = _table(_beside_the_first_network(value), most)
+    return [Section(key=key, title=title, tables=[table], record=value)]
+
+
+def _family_table(
+    parents: Mapping[str, Sequence[str]],
+    reversible: Sequence[Sequence[str]],
+    most: int,
+) -> Table:
+    """Return the table of the parents of each variable, those marked whose arc is reversible."""
+    marks = dict.fromkeys(map(tuple, reversible), " (reversible)")
     rows: list[list[str]] = []
-    if name == "posterior":
-        for variable, states in record[name].items():
-            for k, (state, p) in enumerate(states.items()):
-                name = brief(variable) if k == 0 else ""
-                rows.append([name, brief(state), Share(f"{p:.6f}", p)])
-        head = ("variable", "state", "probability")
-        return Table(
-            head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows)
-        )
-    marks = dict.fromkeys(map(tuple, record.get("reversible", ())), " (reversible)")
-    for variable, family in record[name].items():
+    for variable, family in parents.items():
         texts = [brief(p) + marks.get((p, variable), "") for p in family]
         rows.append([brief(variable), ", ".join(texts) or "-"])
     return Table(head=("variable", "parents"), rows=rows[:most], total=len(rows))
 
 
-def _joined(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of values that are known for each of the same names, by their first key.
-
-    The keys of the other columns have no rows.
-    """
-    found: dict[str, list[dict[str, Any]]] = {}
-    bases: dict[str, Mapping[str, Any]] = {}
-    known = [
-        (k, x)
-        for k, x in record.items()
-        if k in BY_NAME and isinstance(x, Mapping) and x
-    ]
-    for key, value in sorted(known, key=lambda one: -len(one[1])):
-        base = next(
-            (k for k, other in bases.items() if value.keys() <= other.keys()), key
-        )
-        if base == key:
-            bases[key] = value
-            found[key] = [{"name": name} for name in value]
-        for row in found[base]:
-            entry = value.get(row["name"])
-            if isinstance(entry, Mapping) and key in SPREAD:
-                row |= entry
-            elif entry is not None:
-                row[key] = entry
-        found.setdefault(key, [])
-    return found
-
-
-def _without_arcs(rows: Sequence[Mapping[str, Any]], k: int) -> Mapping[str, Any]:
-    """Return a row of a list of networks: in place of its parents how it differs from the first."""
-    if not isinstance(rows[k].get("parents"), Mapping):
-        return rows[k]
-    first, own = (
-        {(p, v) for v, family in rows[at]["parents"].items() for p in family}
-        for at in (0, k)
+def _posterior_table(posterior: Mapping[str, Mapping[str, float]], most: int) -> Table:
+    """Return the table of the probability of each state, each variable named once."""
+    rows: list[list[str]] = []
+    for variable, states in posterior.items():
+        name = brief(variable)
+        for state, p in states.items():
+            rows.append([name, brief(state), Share(f"{p:.6f}", p)])
+            name = ""
+    head = ("variable", "state", "probability")
+    return Table(
+        head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows)
     )
-    shown = {key: x for key, x in rows[k].items() if key not in ("parents", *ARCS)}
-    return {
-        "rank": k + 1,
-        **shown,
-        "arcs_more": _arcs(own - first),
-        "arcs_fewer": _arcs(first - own),
+
+
+def _rows_by_name(record: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the rows of the tables of objects by names, by the key of the largest object.
+
+    The objects whose names are among those of a larger one are columns of its table.
+    """
+    objects = {
+        key: value
+        for key, value in record.items()
+        if key in BY_NAME and isinstance(value, Mapping)
     }
+    tables: dict[str, dict[str, dict[str, Any]]] = {}
+    for key in sorted(objects, key=lambda key: -len(objects[key])):
+        entries = objects[key]
+        names = entries.keys()
+        base = next((base for base in tables if names <= tables[base].keys()), key)
+        rows = tables.setdefault(base, {name: {"name": name} for name in names})
+        for name, entry in entries.items():
+            is_spread = key in SPREAD and isinstance(entry, Mapping)
+            rows[name] |= entry if is_spread else {key: entry}
+    return tables
 
 
-def _arcs(arcs: Any, sign: str = "→") -> list[str]:
+def _beside_the_first_network(
+    rows: Sequence[Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """Return rows whose networks, if they have any, are shown by their arcs beside the first."""
+    shown: list[Mapping[str, Any]] = []
+    for rank, row in enumerate(rows, 1):
+        if not isinstance(row.get("parents"), Mapping):
+            shown.append(row)
+            continue
+        arcs = _arcs_of(row["parents"])
+        first = _arcs_of(rows[0]["parents"])
+        figures = {key: row[key] for key in row if key not in ("parents", *ARCS)}
+        differences = {
+            "arcs_more": _arcs(arcs - first),
+            "arcs_fewer": _arcs(first - arcs),
+        }
+        shown.append({"rank": rank, **figures, **differences})
+    return shown
+
+
+def _arcs_of(parents: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+    """Return the arcs of a network by name."""
+    return {(p, child) for child, family in parents.items() for p in family}
+
+
+def _arcs(arcs: Collection[Sequence[str]], sign: str = "→") -> list[str]:
+    """Return arcs as texts, in the order of their names."""
     return [f"{brief(a)} {sign} {brief(b)}" for a, b in sorted(map(tuple, arcs))]
 
 
-def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a row, numbers together with their standard errors."""
+def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the columns and texts of a row, numbers together with their standard errors."""
     for key, value in row.items():
-        if key in HIDDEN or (
-            key.removesuffix("_error") in row and key.endswith("_error")
-        ):
+        base = key.removesuffix("_error")
+        if key in HIDDEN or (base in row and base != key):
             continue
-        if key == "status":
-            yield key, str(value)
-        elif key in ARCS and isinstance(value, list):
+        error = row.get(f"{key}_error")
+        if key in ARCS and isinstance(value, list):
             yield key, ", ".join(_arcs(value, ARCS[key]))
         elif isinstance(value, Mapping) and key in ("posterior", "states"):
             yield from _states(value)
-        elif isinstance(error := row.get(f"{key}_error"), float) and isfinite(error):
-            yield key, _with_error(key, value, error)
+        elif isinstance(error, float) and isfinite(error):
+            yield key, _with_error(unit_of(key), value, error)
         else:
             yield key, text_of(key, value)
 
 
-def _with_error(key: str, value: float, error: float) -> str:
+def _with_error(unit: Unit, value: float, error: float) -> str:
     """Return a mean with its standard error, to two digits of that."""
-    is_share = key.startswith(PERCENTAGES) or key.endswith(PERCENTAGES)
-    unit, sign = (100, " %") if is_share else (1, "")
-    digits = min(4, max(0, 1 - floor(log10(unit * error)))) if error > 0 else 4
-    return f"{unit * value:.{digits}f} ± {unit * error:.{digits}f}{sign}"
+    mean = unit.factor * value
+    error = unit.factor * error
+    digits = min(4, max(0, 1 - floor(log10(error)))) if error > 0 else 4
+    sign = unit.sign
+    return f"{mean:.{digits}f} ± {error:.{digits}f}{sign}"
 
 
-def _states(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, inner in value.items():
-        at = f"{before}={brief(name)}" if before else brief(name)
-        if isinstance(inner, Mapping):
-            yield from _states(inner, at)
+def _states(states: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield a column for each entry of an object, or of the objects in it."""
+    for name, value in states.items():
+        column = f"{prefix}={brief(name)}" if prefix else brief(name)
+        if isinstance(value, Mapping):
+            yield from _states(value, column)
         else:
-            yield at, text_of(at, inner)
+            yield column, text_of(column, value)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
     """Return the table of some rows; columns that say nothing are left out."""
-    cells = [dict(_flat(row)) for row in rows[:most]]
-    columns = [
-        c
-        for c in dict.fromkeys(c for row in cells for c in row)
-        if any(r.get(c) for r in cells)
-    ]
-    numbers = frozenset(
-        label(c)
-        for c in columns
-        if not any(isinstance(row.get(c), str | list | Mapping) for row in rows[:most])
-    )
+    shown = rows[:most]
+    cells = [dict(_cells(row)) for row in shown]
+    columns: dict[str, list[str]] = {}
+    for key in dict.fromkeys(chain.from_iterable(cells)):
+        texts = [row.get(key, "") for row in cells]
+        if any(texts):
+            columns[key] = texts
     return Table(
-        head=[label(column) for column in columns],
-        rows=[[row.get(column, "") for column in columns] for row in cells],
-        right=numbers,
+        head=[label(key) for key in columns],
+        rows=[*map(list, zip(*columns.values(), strict=True))] or [[] for _ in cells],
+        right=frozenset(label(key) for key in columns if _is_number(key, shown)),
         total=len(rows),
     )
+
+
+def _is_number(key: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the column of a key has numbers only."""
+    return not any(isinstance(row.get(key), str | list | Mapping) for row in rows)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graphs.equivalence import NamedGraph
+from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.graphs.partially_directed import Arc
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
@@ -66,26 +67,15 @@ class Drawing:
 
     def width_of(self, arc: Arc) -> float:
         """Return the width of an arc in points."""
-        return (
-            STRONGEST * max(0.1, self.strengths[arc])
-            if arc in self.strengths
-            else ARC_WIDTH
-        )
-
-    def arc_title(self, number: int) -> str:
-        """Return an arc in words."""
-        arc = a, b = self.arcs[number]
-        names = [self.labels[end].split("\n")[0] for end in (a, b)]
-        text = (" - " if arc in self.undirected else " → ").join(names)
-        text += f": {label}" if (label := self.arc_labels[number]) else ""
-        text += f", strength {self.strengths[arc]:.2f}" if arc in self.strengths else ""
-        return text + ", reversible" * (arc in self.reversible)
+        if arc not in self.strengths:
+            return ARC_WIDTH
+        return STRONGEST * max(0.1, self.strengths[arc])
 
 
 def network_drawing(
     names: Sequence[str],
     parents: Sequence[Sequence[int]],
-    reversible: Iterable[Sequence[str]] = (),
+    reversible: Iterable[Sequence[str]] | None = (),
     strengths: Mapping[Arc, float] | None = None,
 ) -> Drawing:
     """Return the drawing of a DAG.
@@ -95,12 +85,15 @@ def network_drawing(
     names, parents
         The variables and the parents of each.
     reversible
-        The reversible arcs, by name.
+        The reversible arcs, by name; ``None`` for those of the DAG's equivalence class.
     strengths
         Strength of arcs ``(from, to)``, 0 to 1.
     """
-    place = {name: v for v, name in enumerate(names)}
-    marked = frozenset((place[a], place[b]) for a, b in reversible)
+    position = {name: v for v, name in enumerate(names)}
+    if reversible is None:
+        marked = reversible_arcs(parents)
+    else:
+        marked = frozenset((position[a], position[b]) for a, b in reversible)
     drawing = structure_drawing(NamedGraph.of(names, parents))
     return replace(drawing, reversible=marked, strengths=strengths or {})
 

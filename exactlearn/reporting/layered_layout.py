@@ -7,14 +7,17 @@ weighted bends, both by linear programs; crossings lessened by barycentres and t
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from exactlearn._runtime.offsets import offsets
 
 STARTS = 16
 STALLED = 6
@@ -33,6 +36,9 @@ SPREAD = 3.0
 """Widest layer, as a multiple of the root of all boxes' width (about 16:9 with small boxes)."""
 
 Links = Sequence[tuple[int, int]]
+
+Row = list[tuple[int, float]]
+"""A row of a linear program: indices of its variables with their factors."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +86,9 @@ def layered_layout(
     rows = _ordered(layers, links)
     passing = np.full(len(layers) - len(layer), lane + space / 2)
     x = _places(rows, links, np.concatenate([extent, passing]), len(layer))
-    return LayeredLayout(
-        x=x[: len(layer)],
-        layer=layer,
-        courses=tuple(
-            tuple((float(x[p]), int(layers[p])) for p in chain) for chain in chains
-        ),
-    )
+    points = [*zip(x.tolist(), layers.tolist(), strict=True)]
+    courses = tuple(tuple(points[p] for p in chain) for chain in chains)
+    return LayeredLayout(x=x[: len(layer)], layer=layer, courses=courses)
 
 
 def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
@@ -97,10 +99,11 @@ def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
     n = len(extent)
     ends = np.array(arcs, np.int64).reshape(-1, 2)
     pull = np.bincount(ends[:, 1], minlength=n) - np.bincount(ends[:, 0], minlength=n)
-    found = _least(pull, [[(b, 1.0), (a, -1.0)] for a, b in arcs], [1.0] * len(arcs))
-    if found is None:
+    drops = [[(b, 1.0), (a, -1.0)] for a, b in arcs]
+    solution = _cheapest(pull, drops, np.ones(len(arcs)))
+    if solution is None:
         raise ValueError("the arcs have a directed cycle")
-    layer = np.rint(found).astype(np.int64)
+    layer = np.rint(solution).astype(np.int64)
     above, below = _neighbours(n, arcs)
     load = np.bincount(layer, extent)
     for v in np.flatnonzero(pull == 0):
@@ -121,24 +124,20 @@ def _split(
     many splits as boxes, and every other step goes one layer down.
     """
     above, below = _neighbours(len(layer), arcs)
-    widest = max(extent.max(initial=0), SPREAD * extent.sum() ** 0.5)
+    limit = max(extent.max(initial=0), SPREAD * extent.sum() ** 0.5)
     k = 0
     while k <= layer.max(initial=-1):
-        own = np.flatnonzero(layer == k)
-        if extent[own].sum() <= widest or len(own) < 2:
+        row = np.flatnonzero(layer == k)
+        if extent[row].sum() <= limit or len(row) < 2:
             k += 1
             continue
         # A box that is moved down lengthens the arcs from above, the others those to below.
-        own = own[
-            np.argsort([len(above[v]) - len(below[v]) for v in own], kind="stable")[
-                ::-1
-            ]
-        ]
+        pull = [len(above[v]) - len(below[v]) for v in row]
+        row = row[np.argsort(pull, kind="stable")[::-1]]
+        middle = extent[row].sum() / 2
+        half = int(np.searchsorted(np.cumsum(extent[row]), middle, side="right"))
         layer = layer + (layer > k)
-        half = int(
-            np.searchsorted(np.cumsum(extent[own]), extent[own].sum() / 2, side="right")
-        )
-        layer[own[min(max(half, 1), len(own) - 1) :]] += 1
+        layer[row[min(max(half, 1), len(row) - 1) :]] += 1
     return layer
 
 
@@ -174,31 +173,47 @@ def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     fewest = np.inf
     work = 0
     for start in range(STARTS):
-        near = [[*up, *down] for up, down in zip(above, below, strict=True)]
+        neighbours = [[*up, *down] for up, down in zip(above, below, strict=True)]
         if start > 0:
-            for one in near:
-                random.shuffle(one)
-        rows, place = _depth_first(layer.tolist(), near)
-        stalled = 0
-        own = np.inf
-        while stalled < STALLED and own > 0:
-            for down in (True, False):
-                for row in rows if down else reversed(rows):
-                    _sort(row, above if down else below, place)
-            _transpose(rows, above, below, place)
-            found = sum(_crossings(row, below, place) for row in rows)
-            work = work + len(links)
-            stalled, own = (0, found) if found < own else (stalled + 1, own)
-            if found < fewest:
-                fewest = found
+            for points in neighbours:
+                random.shuffle(points)
+        rows, place = _depth_first(layer.tolist(), neighbours)
+        for crossings in _rounds(rows, above, below, place):
+            work += len(links)
+            if crossings < fewest:
+                fewest = crossings
                 best = [row.copy() for row in rows]
         if fewest == 0 or work >= MAX_WORK:
             break
     return best
 
 
+def _rounds(
+    rows: list[list[int]],
+    above: list[list[int]],
+    below: list[list[int]],
+    place: list[int],
+) -> Iterator[int]:
+    """Order the layers by their neighbours, round after round; yield the crossings of each round.
+
+    The rounds end without crossings, or when `STALLED` ones in a row have not had fewer.
+    """
+    fewest = np.inf
+    stalled = 0
+    while stalled < STALLED and fewest > 0:
+        for row in rows:
+            _sort(row, above, place)
+        for row in reversed(rows):
+            _sort(row, below, place)
+        _transpose(rows, above, below, place)
+        crossings = sum(_crossings(row, below, place) for row in rows)
+        stalled = 0 if crossings < fewest else stalled + 1
+        fewest = min(fewest, crossings)
+        yield crossings
+
+
 def _depth_first(
-    layer: list[int], near: list[list[int]]
+    layer: list[int], neighbours: list[list[int]]
 ) -> tuple[list[list[int]], list[int]]:
     """Return the points of each layer in the order of a depth-first search, and their places."""
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
@@ -210,15 +225,16 @@ def _depth_first(
             if place[v] < 0:
                 place[v] = len(rows[layer[v]])
                 rows[layer[v]].append(v)
-                stack.extend(reversed(near[v]))
+                stack.extend(reversed(neighbours[v]))
     return rows, place
 
 
-def _sort(row: list[int], near: list[list[int]], place: list[int]) -> None:
+def _sort(row: list[int], neighbours: list[list[int]], place: list[int]) -> None:
     """Order a layer by the mean places of its points' neighbours; those without any stay."""
-    mean = {v: sum(place[u] for u in near[v]) / len(near[v]) for v in row if near[v]}
-    linked = iter(sorted(mean, key=mean.__getitem__))
-    row[:] = [next(linked) if v in mean else v for v in row]
+    linked = [v for v in row if neighbours[v]]
+    mean = {v: fmean(map(place.__getitem__, neighbours[v])) for v in linked}
+    ordered = iter(sorted(linked, key=mean.__getitem__))
+    row[:] = [next(ordered) if v in mean else v for v in row]
     for k, v in enumerate(row):
         place[v] = k
 
@@ -245,22 +261,22 @@ def _transpose(
                     better = True
 
 
-def _excess(u: int, v: int, near: list[list[int]], place: list[int]) -> int:
-    """Return how many crossings fewer there are with ``v`` before ``u`` on one side."""
-    ends = [place[b] for b in near[v]]
-    return sum((place[a] > b) - (place[a] < b) for a in near[u] for b in ends)
+def _excess(u: int, v: int, neighbours: list[list[int]], place: list[int]) -> int:
+    """Return the number of crossings on one side that ``v`` before ``u`` would remove."""
+    ends = [place[b] for b in neighbours[v]]
+    return sum((place[a] > b) - (place[a] < b) for a in neighbours[u] for b in ends)
 
 
 def _crossings(row: list[int], below: list[list[int]], place: list[int]) -> int:
     """Count the crossings between a layer and the next."""
     seen: list[int] = []
-    found = 0
+    crossings = 0
     for v in row:
         ends = [place[w] for w in below[v]]
-        found += sum(len(seen) - bisect_right(seen, end) for end in ends)
+        crossings += sum(len(seen) - bisect_right(seen, end) for end in ends)
         for end in ends:
             insort(seen, end)
-    return found
+    return crossings
 
 
 def _places(
@@ -272,32 +288,37 @@ def _places(
     boxes.
     """
     total = len(extent)
-    terms: list[list[tuple[int, float]]] = [[(a, 1.0), (b, -1.0)] for a, b in links]
+    # The terms: the sideways run of each link, and that of a box from the middle of its
+    # neighbours on either side.
+    terms: list[Row] = [[(a, 1.0), (b, -1.0)] for a, b in links]
     weights = [STRAIGHT[(a >= n) + (b >= n)] for a, b in links]
     for side in _neighbours(total, links):
-        for v, near in enumerate(side[:n]):
-            if len(near) > 1:
-                terms.append([(v, 1.0), *((u, -1 / len(near)) for u in near)])
+        for v, points in enumerate(side[:n]):
+            if len(points) > 1:
+                terms.append([(v, 1.0), *((u, -1 / len(points)) for u in points)])
                 weights.append(CENTRED)
-    over = [
-        [(total + k, 1.0), *((v, sign * factor) for v, factor in term)]
+    # Each term is at most its absolute value, and so is its negative.
+    absolute: list[Row] = [
+        [(k, 1.0), *((v, sign * factor) for v, factor in term)]
         for sign in (1, -1)
-        for k, term in enumerate(terms)
+        for k, term in enumerate(terms, total)
     ]
-    pairs = [pair for row in rows for pair in pairwise(row)]
-    sides = [0.0] * len(over) + [float(extent[a] + extent[b]) / 2 for a, b in pairs]
+    # Neighbours in a layer keep their distance.
+    pairs = [*chain.from_iterable(map(pairwise, rows))]
+    apart: list[Row] = [[(b, 1.0), (a, -1.0)] for a, b in pairs]
+    sides = [0.0] * len(absolute) + [(extent[a] + extent[b]) / 2 for a, b in pairs]
     # The small cost of the places themselves keeps what no term holds at the left.
     cost = np.concatenate([np.full(total, 1e-4), weights])
-    found = _least(cost, over + [[(b, 1.0), (a, -1.0)] for a, b in pairs], sides)
-    assert found is not None  # feasible by construction
-    x = found[:total]
+    solution = _cheapest(cost, absolute + apart, sides)
+    assert solution is not None  # feasible by construction
+    x = solution[:total]
     return x - (x - extent / 2).min(initial=np.inf) if total else x
 
 
-def _least(
+def _cheapest(
     cost: NDArray[Any],
-    rows: Sequence[Sequence[tuple[int, float]]],
-    sides: Sequence[float],
+    rows: Sequence[Row],
+    sides: Sequence[float] | NDArray[np.float64],
 ) -> NDArray[np.float64] | None:
     """Return the cheapest nonnegative vector whose rows reach their sides, if there is one.
 
@@ -308,10 +329,9 @@ def _least(
     from scipy.optimize import linprog  # takes longer to import than a drawing
     from scipy.sparse import csr_array
 
-    columns, factors = zip(*(entry for row in rows for entry in row), strict=True)
-    first = np.cumsum([0, *map(len, rows)])
-    matrix: Any = csr_array(
-        (np.negative(factors), columns, first), shape=(len(rows), len(cost))
-    )
-    found: Any = linprog(cost, A_ub=matrix, b_ub=np.negative(sides), method="highs-ds")
-    return None if found.x is None else np.asarray(found.x)
+    columns, factors = zip(*chain.from_iterable(rows), strict=True)
+    first = offsets([*map(len, rows)])
+    shape = (len(rows), len(cost))
+    matrix: Any = csr_array((np.negative(factors), columns, first), shape=shape)
+    result: Any = linprog(cost, A_ub=matrix, b_ub=np.negative(sides), method="highs-ds")
+    return None if result.x is None else np.asarray(result.x)

@@ -6,8 +6,9 @@ figures of the object's ``repr``, the picture of its graph and the description o
 light and dark themes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -21,8 +22,7 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import NamedGraph
-from exactlearn.graphs.orientation import reversible_arcs
-from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.posteriors import Answer
 from exactlearn.reporting.description import Table, describe
@@ -41,19 +41,18 @@ from exactlearn.reporting.page import (
     parts,
 )
 from exactlearn.reporting.placed_drawing import placed
-from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learning import LearnedNetwork
 
-HEAD = 5
-MOST_VARIABLES = 30
-MOST_TABLES = 40
+MAX_ROWS = 5
+MAX_VARIABLES = 30
+MAX_TABLES = 40
 """Most rows and variables of a table, and conditional tables of a network, that are shown."""
 
-SMALLEST = 0.6
+MIN_SCALE = 0.6
 """How far a picture shrinks on a narrow screen before it scrolls."""
 
 
@@ -68,13 +67,16 @@ def html(value: Displayed) -> str | None:
     (True, True)
     """
     drawing = _drawing(value)
-    picture = None if drawing is None else _drawn(drawing)
     record = _record(value)
+    texts = _texts(value)
     details = _details(value)
-    if drawing is not None and picture is None:
-        record = {**record, "arcs": _arcs_of(drawing)}
-    if not (drawing or record or details or _texts(value)):
+    if not (drawing or record or details or texts):
         return None
+    picture = None if drawing is None else _svg(drawing)
+    if drawing is not None and picture is None:
+        names = drawing.labels
+        record["arcs"] = [[names[a], names[b]] for a, b in drawing.arcs]
+    # Figures that are objects have a section of their own.
     figures = {
         name.replace("_", " "): text.strip("'")
         for name, text in value._figures.items()
@@ -86,8 +88,8 @@ def html(value: Displayed) -> str | None:
         figures=figures,
         svg=picture,
         legend="" if drawing is None else legend(drawing, STRENGTHS["edge_strength"]),
-        texts=_texts(value),
-        sections=describe(record, most=MOST_TABLES) if record else (),
+        texts=texts,
+        sections=describe(record, most=MAX_TABLES) if record else (),
         details=details,
     )
 
@@ -95,14 +97,15 @@ def html(value: Displayed) -> str | None:
 def svg(value: Displayed) -> str | None:
     """Return the picture of an object's graph; nothing without one, or of too many boxes."""
     drawing = _drawing(value)
-    return None if drawing is None else _drawn(drawing)
+    return None if drawing is None else _svg(drawing)
 
 
-def _drawn(drawing: Drawing) -> Markup | None:
+def _svg(drawing: Drawing) -> Markup | None:
+    """Return a picture that shrinks on narrow screens; nothing of too many boxes."""
     with suppress(TooLargeError):
         picture = placed(drawing)
-        least = SMALLEST * PIXELS * picture.whole_size[0]
-        return svg_file(picture, f"min-width:{least:.0f}px;max-width:100%;height:auto")
+        width = MIN_SCALE * PIXELS * picture.whole_size[0]
+        return svg_file(picture, f"min-width:{width:.0f}px;max-width:100%;height:auto")
     return None
 
 
@@ -119,64 +122,52 @@ def _drawing(value: Any) -> Drawing | None:
             plain = network_drawing(names, parents)
             return with_posteriors(plain, value.posterior, value.evidence)
         case ArcStrengths(names=names):
-            best = value.averaged().parents
-            shares = value.edges
-            strengths = {
-                (p, v): float(shares[p, v]) for v, own in enumerate(best) for p in own
-            }
-            return _marked_drawing(names, best, strengths)
+            drawing = network_drawing(names, value.averaged().parents, None)
+            strengths = {arc: float(value.edges[arc]) for arc in drawing.arcs}
+            return replace(drawing, strengths=strengths)
         case PartiallyDirectedGraph():
-            names = _numbers(value.n_variables)
-            both = (value.directed, value.undirected)
-            arcs, edges = ([(names[a], names[b]) for a, b in links] for links in both)
-            with suppress(OptionError):  # a graph that is neither a pattern nor a CPDAG
-                return structure_drawing(NamedGraph.linked(names, arcs, edges))
-    if (network := _network_in(value)) is not None:
+            return _partially_directed_drawing(value)
+    if (network := _network_of(value)) is not None:
         return _drawing(network)
     families = getattr(value, "parents", None)
-    known = getattr(value, "names", ()) or getattr(value, "variables", ())
     if not isinstance(families, Sequence) or not families:
         return None
-    return _marked_drawing(known or _numbers(len(families)), families)
+    names = getattr(value, "names", ()) or getattr(value, "variables", ())
+    return network_drawing(names or _numbers(len(families)), families, None)
 
 
-def _network_in(value: Any) -> BayesianNetwork | None:
-    found = getattr(value, "network", None) or getattr(value, "model", None)
-    return found if isinstance(found, BayesianNetwork) else None
+def _partially_directed_drawing(graph: PartiallyDirectedGraph) -> Drawing | None:
+    """Return the drawing of a pattern or a CPDAG; nothing of another graph."""
+    names = _numbers(graph.n_variables)
+    arcs = [(names[a], names[b]) for a, b in graph.directed]
+    edges = [(names[a], names[b]) for a, b in graph.undirected]
+    with suppress(OptionError):
+        return structure_drawing(NamedGraph.linked(names, arcs, edges))
+    return None
+
+
+def _network_of(value: Any) -> BayesianNetwork | None:
+    """Return the network that an object has, if it has one."""
+    network = getattr(value, "network", None) or getattr(value, "model", None)
+    return network if isinstance(network, BayesianNetwork) else None
 
 
 def _numbers(n: int) -> tuple[str, ...]:
+    """Return the names of variables that have none."""
     return tuple(map(str, range(n)))
 
 
-def _marked_drawing(
-    names: Sequence[str],
-    parents: Sequence[Sequence[int]],
-    strengths: Mapping[Arc, float] | None = None,
-) -> Drawing:
-    reversible = named_arcs(names, reversible_arcs(parents))
-    return network_drawing(names, parents, reversible, strengths)
-
-
-def _arcs_of(drawing: Drawing) -> list[list[str]]:
-    return [[drawing.labels[a], drawing.labels[b]] for a, b in drawing.arcs]
-
-
 def _record(value: Any) -> dict[str, Any]:
-    """Return what is described of an object beside its figures and picture."""
+    """Return the record that is described beside an object's figures and picture."""
     match value:
         case Certificate():
-            rules = list(value.described_restrictions())
-            checks = (
-                "not here: certificate.check(scores), or the command verify, does it"
-            )
             return {
                 "digest": value.digest,
-                "restrictions": rules or None,
-                "checked": checks,
+                "restrictions": [*value.described_restrictions()] or None,
+                "checked": "not here: certificate.check(scores), or the command verify, does it",
             }
-        case Ranking(solutions=found) | Enumeration(networks=found):
-            return {"networks": [_network_row(one) for one in found]}
+        case Ranking(solutions=networks) | Enumeration(networks=networks):
+            return {"networks": [_network_row(network) for network in networks]}
         case ArcStrengths():
             return {"arcs": value.to_records()}
         case Answer():
@@ -185,51 +176,49 @@ def _record(value: Any) -> dict[str, Any]:
     return {}
 
 
-def _network_row(found: Any) -> dict[str, Any]:
-    return {
-        "score": found.score,
-        "parents": named_parents(_numbers(len(found.parents)), found.parents),
-    }
+def _network_row(network: Any) -> dict[str, Any]:
+    """Return score and parents of a network of a list, its variables named by numbers."""
+    names = _numbers(len(network.parents))
+    return {"score": network.score, "parents": named_parents(names, network.parents)}
 
 
 def _texts(value: Any) -> list[str]:
     """Return the sentences and statements of an object."""
-    if isinstance(value, MissingnessGraph):
-        return list(value.statements)
-    if isinstance(value, LearnedNetwork):
-        return [
-            value.reason,
-            *(f"{name}: {why}" for name, why in value.left_out.items()),
-        ]
-    said = getattr(value, "reason", "") or getattr(value, "message", "")
-    return [said] if said else []
+    match value:
+        case MissingnessGraph():
+            return list(value.statements)
+        case LearnedNetwork():
+            left_out = [f"{name}: {why}" for name, why in value.left_out.items()]
+            return [value.reason, *left_out]
+    sentence = getattr(value, "reason", "") or getattr(value, "message", "")
+    return [sentence] if sentence else []
 
 
 def _details(value: Any) -> list[tuple[str, Markup]]:
     """Return tables and networks in an object, by their titles."""
     match value:
         case Dataset():
-            shown = data_tables(value, MOST_VARIABLES)
-            return [("", shown), ("First rows", parts().table(_first_rows(value)))]
+            variables = data_tables(value, MAX_VARIABLES)
+            return [("", variables), ("First rows", _first_rows(value))]
         case BayesianNetwork():
-            own = [conditional_table(value, name) for name in value.names[:MOST_TABLES]]
-            tables = Markup("").join(map(parts().conditional, own))
-            return [("Conditional probability tables", tables)]
+            names = value.names[:MAX_TABLES]
+            tables = [parts().conditional(conditional_table(value, x)) for x in names]
+            return [("Conditional probability tables", Markup("").join(tables))]
         case LearnedNetwork():
-            return [
-                (repr(value.dataset), _details(value.dataset)[0][1]),
-                *_details(value.network),
-            ]
-    network = _network_in(value)
-    return [] if network is None or isinstance(value, Answer) else _details(network)
+            (_, variables), _ = _details(value.dataset)
+            return [(repr(value.dataset), variables), *_details(value.network)]
+        case Answer():
+            return []
+    network = _network_of(value)
+    return [] if network is None else _details(network)
 
 
-def _first_rows(value: Dataset) -> Table:
-    states = [
-        (*own, "missing") for own in value.states[:MOST_VARIABLES]
-    ]  # code -1 is the last
-    rows = [
-        [own[code] for own, code in zip(states, row, strict=False)]
-        for row in value.codes[:HEAD].tolist()
-    ]
-    return Table(head=value.names[:MOST_VARIABLES], rows=rows)
+def _first_rows(value: Dataset) -> Markup:
+    """Return the labels of the first rows of a table."""
+    names = value.names[:MAX_VARIABLES]
+    columns = []
+    for v in range(len(names)):
+        labels = (*value.states[v], "missing")  # of which the last one has the code -1
+        columns.append([labels[code] for code in value.codes[:MAX_ROWS, v].tolist()])
+    rows: Markup = parts().table(Table(head=names, rows=[*zip(*columns, strict=True)]))
+    return rows

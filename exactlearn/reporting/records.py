@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def learning_record(
     names: Sequence[str],
     learned: "Result | Augmentation | EquivalenceSearch | Event",
-    known: Collection[Arc] = (),
+    directions: Collection[Arc] = (),
 ) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none.
 
-    The CPDAG is that of the Markov equivalence class; with known directions, an arc is reversible
-    where a network of the class that has these, too, reverses it.
+    The CPDAG is that of the Markov equivalence class; with such directions, an arc is reversible
+    where a network of the class that has these directions reverses it.
 
     Parameters
     ----------
@@ -40,27 +40,32 @@ def learning_record(
         Variable names.
     learned
         The result, or the state of the search.
-    known
-        Directions that the constraints leave, see :func:`known_directions`.
+    directions
+        Arcs that the constraints direct, see :func:`known_directions`.
     """
     parents = learned.parents
-    keys = ("status", "score", "bound", "gap", "seconds")
-    record: dict[str, Any] = {key: getattr(learned, key) for key in keys}
+    record = {
+        "status": learned.status,
+        "score": learned.score,
+        "bound": learned.bound,
+        "gap": learned.gap,
+        "seconds": learned.seconds,
+        "parents": None,
+    }
     if parents is None:
-        return {**record, "parents": None}
-    return {
-        **record,
+        return record
+    return record | {
         "parents": named_parents(names, parents),
-        "reversible": named_arcs(names, reversible_arcs(parents, known)),
+        "reversible": named_arcs(names, reversible_arcs(parents, directions)),
         "cpdag": cpdag_record(names, cpdag(parents)),
     }
 
 
-def cpdag_record(names: Sequence[str], found: PartiallyDirectedGraph) -> dict[str, Any]:
+def cpdag_record(names: Sequence[str], graph: PartiallyDirectedGraph) -> dict[str, Any]:
     """Return the arcs and the undirected edges of a CPDAG by name."""
     return {
-        key: named_arcs(names, getattr(found, key))
-        for key in ("directed", "undirected")
+        "directed": named_arcs(names, graph.directed),
+        "undirected": named_arcs(names, graph.undirected),
     }
 
 
@@ -86,45 +91,43 @@ def completion_record(
     dataset, values
         The table, and the state of each missing cell.
     losses, probabilities
-        What each state loses, and its probability, shape (cells, most states).
+        Loss and probability of each state, shape (cells, most states).
     probability
-        What the probability of the value is called.
+        The key of the probability of the value.
     """
-    cells: list[dict[str, Any]] = [
-        {
-            "row": int(row),
-            **({} if dataset.lines is None else {"line": int(dataset.lines[row])}),
-            "variable": dataset.names[v],
-            "value": dataset.states[v][int(value)],
-        }
-        for (row, v), value in zip(dataset.missing_cells, values, strict=True)
-    ]
+    cells: list[dict[str, Any]] = []
+    for (row, v), value in zip(dataset.missing_cells.tolist(), values, strict=True):
+        line = {} if dataset.lines is None else {"line": int(dataset.lines[row])}
+        state = dataset.states[v][int(value)]
+        name = dataset.names[v]
+        cells.append({"row": row, **line, "variable": name, "value": state})
     if probabilities is not None:
-        likely = probabilities[range(len(cells)), np.asarray(values, np.int64)].tolist()
-        for cell, p in zip(cells, likely, strict=True):
+        likely = probabilities[range(len(cells)), np.asarray(values, np.int64)]
+        for cell, p in zip(cells, likely.tolist(), strict=True):
             cell[probability] = p
     if losses is not None:
-        for cell, name, loss in zip(
-            cells, *dataset.next_best(values, losses), strict=True
-        ):
+        next_best, lost = dataset.next_best(values, losses)
+        for cell, name, loss in zip(cells, next_best, lost, strict=True):
             cell["next_best"] = name
             cell["loss_of_next_best"] = float(loss) if isfinite(loss) else None
     return cells
 
 
 def ranking_record(dataset: "Dataset", ranking: "Ranking") -> list[dict[str, Any]]:
-    """Return the solutions, and where their completions differ from that of the first."""
-    return [
-        {
-            "score": one.score,
-            "loss": best.score - one.score,
-            "parents": named_parents(dataset.names, one.parents),
-            "differs": [*compress(cells, one.values != best.values)],
-        }
-        for best in ranking.solutions[:1]
-        for one in ranking.solutions
-        for cells in (completion_record(dataset, one.values),)
-    ]
+    """Return the solutions, and the cells completed otherwise than in the first one."""
+    records = []
+    for solution in ranking.solutions:
+        best = ranking.solutions[0]
+        cells = completion_record(dataset, solution.values)
+        records.append(
+            {
+                "score": solution.score,
+                "loss": best.score - solution.score,
+                "parents": named_parents(dataset.names, solution.parents),
+                "differs": [*compress(cells, solution.values != best.values)],
+            }
+        )
+    return records
 
 
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
@@ -153,7 +156,7 @@ def size_in_words(dataset: "Dataset") -> str:
 def support_records(
     names: Sequence[str], networks: Sequence[tuple[Sequence[Sequence[int]], float]]
 ) -> list[dict[str, Any]]:
-    """Return how often each arc is in some networks, by falling weight.
+    """Return the support of each arc by some networks, by falling weight.
 
     Scores are logarithms, so under a uniform prior on the networks listed a network's probability
     given the data is proportional to the exponential of its score (Madigan and Raftery 1994, "Model
@@ -174,26 +177,29 @@ def support_records(
 
     Examples
     --------
-    >>> (found,) = support_records("ab", [([(), (0,)], -1.0), ([(), ()], -1.0)])
-    >>> found["parent"], found["child"], found["support"], found["adjacency_weight"]
+    >>> (arc,) = support_records("ab", [([(), (0,)], -1.0), ([(), ()], -1.0)])
+    >>> arc["parent"], arc["child"], arc["support"], arc["adjacency_weight"]
     ('a', 'b', 0.5, 0.5)
     """
     scores = np.array([score for _, score in networks])
     weights = np.exp(scores - scores.max())
-    shares = np.column_stack(
-        [np.full(len(scores), 1 / len(scores)), weights / weights.sum()]
-    )
-    found: dict[Arc, NDArray[np.float64]] = {}
-    for (dag, _), share in zip(networks, shares, strict=True):
-        for arc in [(p, v) for v, family in enumerate(dag) for p in family]:
-            found[arc] = found.get(arc, np.zeros(2)) + share
-    rows = []
-    for (p, v), own in found.items():
-        either = own + found.get((v, p), np.zeros(2))
-        values = np.minimum([*own, *either], 1.0).tolist()
-        rows.append((-values[1], -values[0], p, v, values))
+    uniform = np.full(len(scores), 1 / len(scores))
+    proportions = np.column_stack([uniform, weights / weights.sum()])
+    # The share and the weight of the networks with each arc, shape (2, tails, heads).
+    support = np.zeros((2, len(names), len(names)))
+    for (parents, _), proportion in zip(networks, proportions, strict=True):
+        for v, family in enumerate(parents):
+            support[:, list(family), v] += proportion[:, None]
+    adjacent = support + support.transpose(0, 2, 1)
+    figures = np.minimum(np.concatenate([support, adjacent]), 1.0)
     keys = ("support", "weight", "adjacency_support", "adjacency_weight")
+    arcs = np.argwhere(support[0] > 0).tolist()
+    arcs.sort(key=lambda arc: (-figures[1, *arc], -figures[0, *arc]))
     return [
-        {"parent": names[p], "child": names[v], **dict(zip(keys, values, strict=True))}
-        for _, _, p, v, values in sorted(rows)
+        {
+            "parent": names[p],
+            "child": names[v],
+            **dict(zip(keys, figures[:, p, v].tolist(), strict=True)),
+        }
+        for p, v in arcs
     ]

@@ -39,14 +39,17 @@ Structure = Literal["naive-bayes", "augmented", "exact"]
 
 STRUCTURES: tuple[Structure, ...] = get_args(Structure)
 
-MAX_PARENTS, ESS = {"naive-bayes": 1, "augmented": 2, "exact": 4}, 10.0
-"""Most parents and equivalent sample size where none are given.
+MAX_PARENTS = {"augmented": 2, "exact": 4}
+"""Largest number of parents by structure where none is given."""
+
+ESS = 10.0
+"""Equivalent sample size where none is given.
 
 With an equivalent sample size of 1 the log loss was .05 and .08 nats more on nursery and car, .03
 less on cmc, with a pseudo-count of 1/4; docs/scikit-learn.md has the figures of the choice.
 """
 
-MOST_FAMILIES = 150_000
+MAX_FAMILIES = 150_000
 """Families of ``exact`` networks: those of 21 variables with four parents.
 
 Where there are more, the default allows fewer parents, and ``auto`` leaves ``exact`` out: on
@@ -57,13 +60,14 @@ SMOOTHINGS = (0.01, 0.05, 0.25, 1.0, 4.0)
 """Pseudo-counts that cross-validation chooses from."""
 
 FOLDS = 5
+"""Number of folds of that cross-validation."""
 
 CHOICE_SHARE = 0.6
 """Share of a time limit in which structure and pseudo-count are chosen."""
 
 
 Model = tuple[Structure, float]
-"""Structure and pseudo-count, of what the choice by cross-validation is made among."""
+"""Structure and pseudo-count, between which cross-validation chooses."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -172,20 +176,19 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         check_consistent_length(frame, y)
         check_classification_targets(y)
         if self.class_weight is not None:
-            own = compute_sample_weight(self.class_weight, y)
-            sample_weight = (
-                own if sample_weight is None else own * np.asarray(sample_weight)
-            )
+            class_weights = compute_sample_weight(self.class_weight, y)
+            if sample_weight is not None:
+                class_weights = class_weights * np.asarray(sample_weight)
+            sample_weight = class_weights
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, frame, dtype=np.float64, ensure_non_negative=True
             )
-            frame, y, weights = (
-                frame.loc[weights > 0],
-                y[weights > 0],
-                weights[weights > 0],
-            )
+            is_used = weights > 0
+            frame = frame.loc[is_used]
+            y = y[is_used]
+            weights = weights[is_used]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -199,11 +202,11 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
             self.log_losses_ = losses = self._log_losses(table, seed, choosing)
         if control.is_stopped and not is_interrupted():
             raise KeyboardInterrupt
-        first = self._structures(table)[0], self._smoothings[0]
-        chosen = min(losses, key=lambda model: losses[model], default=first)
-        self.structure_, self.smoothing_ = chosen
+        default = self._structures(table)[0], self._smoothings[0]
+        best = min(losses, key=lambda model: losses[model], default=default)
+        self.structure_, self.smoothing_ = best
         self.__dict__.pop("learned_", None)  # that of a fold, or of an earlier fit
-        self.network_ = self._network(table, *chosen, seed, control)
+        self.network_ = self._network(table, *best, seed, control)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -235,12 +238,9 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         """Return the structures to choose among; the first is that of no choice."""
         if self.structure != "auto":
             return (self.structure,)
-        has_few = n_families(table.n_variables, MAX_PARENTS["exact"]) <= MOST_FAMILIES
-        return (
-            ("augmented", "naive-bayes", "exact")
-            if has_few
-            else ("augmented", "naive-bayes")
-        )
+        if n_families(table.n_variables, MAX_PARENTS["exact"]) > MAX_FAMILIES:
+            return ("augmented", "naive-bayes")
+        return ("augmented", "naive-bayes", "exact")
 
     @property
     def _smoothings(self) -> tuple[float, ...]:
@@ -249,32 +249,30 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     def _log_losses(
         self, table: Dataset, seed: int, control: SearchControl
     ) -> dict[Model, float]:
-        """Return the cross-validated log loss of the models, of those for which there is time."""
-        structures, smoothings = self._structures(table), self._smoothings
-        found = dict[Model, float]()
+        """Return the cross-validated log loss of each model for which there is time."""
+        structures = self._structures(table)
+        smoothings = self._smoothings
+        log_losses: dict[Model, float] = {}
         rarest = np.sort(np.bincount(table.codes[:, -1], table.row_weights))[-2]
         if len(structures) * len(smoothings) == 1 or rarest < 2:
-            return found
+            return log_losses
         parts = [(_completed(train, seed), test) for train, test in folds(table, seed)]
         for structure in structures:
+            # the structure is learned once in each fold, its parameters with each pseudo-count
             losses = np.zeros(len(smoothings))
             for train, test in parts:
                 try:
                     network = self._network(train, structure, SMOOTHING, seed, control)
                 except SolverError:  # the time is over
-                    return found
+                    return log_losses
                 if control.is_over:
-                    return found
-                fits = (
-                    fit_complete(train, network.parents, smoothing=a)
-                    for a in smoothings
-                )
-                losses += [held_out_loss(fit, test) for fit in fits]
-            means = losses / table.row_weights.sum()
-            found |= {
-                (structure, a): float(m) for a, m in zip(smoothings, means, strict=True)
-            }
-        return found
+                    return log_losses
+                for k, smoothing in enumerate(smoothings):
+                    fit = fit_complete(train, network.parents, smoothing=smoothing)
+                    losses[k] += held_out_loss(fit, test)
+            for smoothing, loss in zip(smoothings, losses.tolist(), strict=True):
+                log_losses[structure, smoothing] = loss / table.row_weights.sum()
+        return log_losses
 
     def _network(
         self,
@@ -285,20 +283,21 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         control: SearchControl,
     ) -> BayesianNetwork:
         """Return the network of a structure, learned from the coded table."""
-        last = table.n_variables - 1
-        most = MAX_PARENTS[structure] if self.max_parents is None else self.max_parents
         if structure == "naive-bayes":
             return _naive_bayes(table, smoothing, control.remaining)
-        while self.max_parents is None and n_families(last + 1, most) > MOST_FAMILIES:
-            most -= 1
+        n = table.n_variables
+        max_parents = self.max_parents
+        if max_parents is None:
+            max_parents = MAX_PARENTS[structure]
+            while n_families(n, max_parents) > MAX_FAMILIES:
+                max_parents -= 1
         *names, label = table.names
+        arcs = [(label, name) for name in names]
         self.learned_ = learn(
             table,
             ess=self.ess,
-            max_parents=most,
-            required=[(label, name) for name in names]
-            if structure == "augmented"
-            else [],
+            max_parents=max_parents,
+            required=arcs if structure == "augmented" else [],
             smoothing=smoothing,
             time_limit=control.remaining,
             seed=seed,
@@ -312,35 +311,41 @@ def folds(table: Dataset, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
     A row of whole weight is divided as that many rows; the order of the rows does not matter.
     Columns without a value in the rows to learn from are left out.
     """
+    # equal rows are merged
     codes, place = np.unique(table.codes, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), table.row_weights)
-    whole = (weights == np.floor(weights)).all()
-    units = np.repeat(np.arange(len(codes)), weights.astype(np.int64) if whole else 1)
+    is_whole = (weights == np.floor(weights)).all()
+
+    # the units are drawn at random, sorted by class, and dealt to the folds in turn
+    units = np.repeat(
+        np.arange(len(codes)), weights.astype(np.int64) if is_whole else 1
+    )
     drawn = np.random.default_rng(seed).permutation(len(units))
     units = units[drawn[np.argsort(codes[units[drawn], -1], kind="stable")]]
     counts = np.zeros((min(FOLDS, len(units)), len(codes)))
-    share = np.ones(len(units)) if whole else weights[units]
-    np.add.at(counts, (np.arange(len(units)) % len(counts), units), share)
+    fold = np.arange(len(units)) % len(counts)
+    np.add.at(counts, (fold, units), 1.0 if is_whole else weights[units])
+
     for held_out in counts:
-        known = codes[weights > held_out].max(axis=0) >= 0
-        names, states = (
-            tuple(compress(table.names, known)),
-            tuple(compress(table.states, known)),
+        is_learned = weights > held_out
+        has_values = codes[is_learned].max(axis=0) >= 0
+        names = tuple(compress(table.names, has_values))
+        states = tuple(compress(table.states, has_values))
+        usable = codes[:, has_values].astype(np.int16)
+        train = weights[is_learned] - held_out[is_learned]
+        is_tested = held_out > 0
+        yield (
+            Dataset(usable[is_learned], names, states, train),
+            Dataset(usable[is_tested], names, states, held_out[is_tested]),
         )
-        first, second = (
-            Dataset(
-                codes[own > 0][:, known].astype(np.int16), names, states, own[own > 0]
-            )
-            for own in (weights - held_out, held_out)
-        )
-        yield first, second
 
 
 def _naive_bayes(
     table: Dataset, smoothing: float, time_limit: float | None
 ) -> BayesianNetwork:
-    last = table.n_variables - 1
-    parents = [*[(last,)] * last, ()]
+    """Return the network in which all columns are independent given the class, the last one."""
+    label = table.n_variables - 1
+    parents = [*[(label,)] * label, ()]
     return fit_em(table, parents, smoothing=smoothing, time_limit=time_limit).model
 
 
@@ -353,13 +358,12 @@ def _completed(table: Dataset, seed: int) -> Dataset:
     if table.is_complete:
         return table
     network = _naive_bayes(table, SMOOTHING, None)
-    return table.complete(
-        draw_completions(network, table, 1, np.random.default_rng(seed))[0]
-    )
+    rng = np.random.default_rng(seed)
+    return table.complete(draw_completions(network, table, 1, rng)[0])
 
 
 def held_out_loss(network: BayesianNetwork, table: Dataset) -> float:
     """Return the sum of -log probability of the class, the last column, over weighted rows."""
-    found = classify(network, table, table.names[-1])
-    shares = found.posterior[np.arange(table.n_rows), found.labels]
-    return -table.total(np.log(shares))
+    classes = classify(network, table, table.names[-1])
+    probabilities = classes.posterior[np.arange(table.n_rows), classes.labels]
+    return -table.total(np.log(probabilities))

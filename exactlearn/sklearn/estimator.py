@@ -1,4 +1,4 @@
-"""What the estimators share: reading of tables, learning of a network, answers for rows."""
+"""The base of the estimators: tables as frames, their coding, and checked parameters."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,9 +49,8 @@ class TableEstimator(BaseEstimator):
         """Return a table as a frame, its shape and names checked or, with ``reset``, noted."""
         if not isinstance(X, pd.DataFrame):
             if isinstance(X, list) and np.asarray(X).dtype.kind in "US":
-                X = np.array(
-                    X, object
-                )  # texts beside numbers: these would become texts
+                # numbers beside texts would become texts
+                X = np.array(X, object)
             self._labels = None if reset else self._labels
             array = validate_data(
                 self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
@@ -60,10 +59,8 @@ class TableEstimator(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         labels = column_names(X)
         self._labels = labels if reset else self._labels
-        if self._labels not in (
-            None,
-            labels,
-        ):  # scikit-learn only looks at labels that are texts
+        # scikit-learn only looks at labels that are texts
+        if self._labels not in (None, labels):
             raise ValueError(
                 f"expected the columns {self._labels} of fit, found {labels}"
             )

@@ -1,4 +1,4 @@
-"""Missing cells of tables filled in by networks, and by what else ``exactlearn impute`` pools."""
+"""Imputer: missing cells of tables filled by the models of ``exactlearn impute``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,14 +97,14 @@ class ExactImputer(TransformerMixin, TableEstimator):
         """
         self._check_parameters(ess=POSITIVE, mode=one_of(MODES))
         table = self._coded(self._frame(X, reset=True), self.discretise)
-        how = Learning(
+        learning = Learning(
             score=BDeu(self.ess),
             max_parents=self.max_parents,
             networks=self.networks,
             time_limit=self.time_limit,
             seed=self._seed(),
         )
-        self.imputer_ = Imputer(self.mode, how)
+        self.imputer_ = Imputer(self.mode, learning)
         if table.n_variables:
             self.imputer_.fit(table)
         self.network_ = self.imputer_.network
@@ -154,7 +154,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         return [j for j, name in enumerate(names) if self.left_out_.get(name) != EMPTY]
 
     def _rows(self, X: Any) -> tuple[Dataset, Callable[[NDArray[Any]], Any]]:
-        """Return the coded rows, and what makes a table like X of them with cells filled."""
+        """Return the coded rows, and a function that returns X with its cells filled from codes."""
         check_is_fitted(self)
         frame = self._frame(X)
         table = self._later_rows(frame)

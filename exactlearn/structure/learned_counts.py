@@ -19,8 +19,8 @@ posteriors are too flat, which dilutes dependences as well. The best network for
 score, is found once, with a proof. ``docs/incomplete-tables.md`` has the measurements.
 """
 
+from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from typing import NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -42,7 +42,7 @@ from exactlearn.structure.structural_em import structural_em
 ESS = 10.0
 """Equivalent sample size of the network that completes."""
 
-MOST_PARENTS = 2
+MAX_PARENTS = 2
 """Most parents of its variables."""
 
 SHARE = 0.5
@@ -98,9 +98,12 @@ class LearnedCounts(NamedTuple):
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
         counts = em.tables(em.e_step(0, flat_tables(network.tables)).counts)
         scores = family_scores(counts, score, total_weight(dataset))
-        families = zip(parents, scores, strict=True)
         return Problem.from_candidates(
-            dataset.names, [{tuple(sorted(own)): value} for own, value in families]
+            dataset.names,
+            [
+                {tuple(sorted(family)): family_score}
+                for family, family_score in zip(parents, scores, strict=True)
+            ],
         )
 
 
@@ -113,18 +116,25 @@ def _satisfying(
 
     Where the required arcs close a cycle with its others, they stand alone.
     """
-    n = len(parents)
-    arcs = {(parent, child) for child in range(n) for parent in parents[child]}
-    for kept in (arcs.difference(forbidden).union(required), set(required)):
-        repaired = tuple(
-            tuple(sorted(p for p, c in kept if c == child)) for child in range(n)
-        )
-        if repaired == tuple(tuple(sorted(family)) for family in parents):
-            return parents
-        with suppress(OptionError):  # of a cycle
-            topological_order(repaired)
-            break
+    arcs = {
+        (parent, child) for child, family in enumerate(parents) for parent in family
+    }
+    if arcs.issuperset(required) and arcs.isdisjoint(forbidden):
+        return parents
+    repaired = _parents_of(arcs.difference(forbidden).union(required), len(parents))
+    try:
+        topological_order(repaired)
+    except OptionError:  # of a cycle
+        return _parents_of(required, len(parents))
     return repaired
+
+
+def _parents_of(arcs: Collection[Arc], n_variables: int) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each variable in a graph with some arcs."""
+    parents: list[list[int]] = [[] for _ in range(n_variables)]
+    for parent, child in sorted(arcs):
+        parents[child].append(parent)
+    return tuple(map(tuple, parents))
 
 
 @checked_arguments()
@@ -145,7 +155,7 @@ def learned_counts(
     dataset
         Table with missing cells.
     max_parents
-        Most parents in the families that will be asked for.
+        Most parents of the families to be counted.
     network
         The network that the counts are to be expected under, such as that of earlier counts, in
         place of one that is learned.
@@ -183,21 +193,19 @@ def learned_counts(
         )
         return LearnedCounts(counts, network, "converged")
     required = tuple(required)
-    least = max(
-        (sum(child == own for _, own in required) for _, child in required), default=0
-    )
-    found = structural_em(
+    n_required = Counter(child for _, child in required)
+    learned = structural_em(
         dataset,
         BDeu(ESS),
-        max_parents=max(least, min(MOST_PARENTS, max_parents)),
+        max_parents=max(*n_required.values(), 0, min(MAX_PARENTS, max_parents)),
         smoothing=SMOOTHING,
         time_limit=None if time_limit is None else SHARE * time_limit,
         seed=seed,
         required=required,
         forbidden=forbidden,
     )
-    assert found.network is not None  # structural EM begins with one
+    assert learned.network is not None  # structural EM begins with one
     counts = expected_counts(
-        found.network, dataset, max_parents + 1, seed=seed, control=control
+        learned.network, dataset, max_parents + 1, seed=seed, control=control
     )
-    return LearnedCounts(counts, found.network, found.status)
+    return LearnedCounts(counts, learned.network, learned.status)

@@ -7,10 +7,11 @@ scores of the parent sets, then the choice among these; each stops in time for t
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
-from exactlearn._runtime.control import LOG, UNLIMITED, OnEvent, SearchControl
+from exactlearn._runtime.control import LOG, UNLIMITED, Event, OnEvent, SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
@@ -24,10 +25,7 @@ from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
-from exactlearn.solvers.enumeration import (
-    Enumeration,
-    enumerate_networks,
-)
+from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
 
-LEAST_SCORING = 1.0
+MIN_SCORING = 1.0
 """Seconds that scoring may take whatever the time limit."""
 
 AFTER_INTERRUPT = 0.5
@@ -57,8 +55,8 @@ class Scored:
         Candidates and constraints; ``stopped`` where not all parent sets were scored.
     time_left
         Seconds for the choice among them, or ``None``.
-    about
-        What score, bound and proof refer to, where that is not the table.
+    counts_in_words
+        The counts that score, bound and proof refer to, where these are not the table's own.
     interrupted
         Whether Ctrl-C ended the scoring.
     counts_network
@@ -67,14 +65,16 @@ class Scored:
 
     problem: Problem
     time_left: float | None = None
-    about: str = ""
+    counts_in_words: str = ""
     interrupted: bool = False
     counts_network: BayesianNetwork | None = None
 
     @property
     def remarks(self) -> list[str]:
-        """What a user should know of what was scored."""
-        return [f"cells are missing: {self.about}"] * bool(self.about)
+        """The counts that score, bound and proof refer to, where cells are missing."""
+        if not self.counts_in_words:
+            return []
+        return [f"cells are missing: {self.counts_in_words}"]
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -83,23 +83,15 @@ class Scored:
         """
         if self.problem.complete:
             return result
-        cause = "Ctrl-C" if self.interrupted else "the time limit"
-        said = ["scoring_time: not all parent sets were scored; no bound is known"]
+        is_interrupted = self.interrupted or result.status == "interrupted"
+        status: Status = "interrupted" if is_interrupted else "feasible"
+        message = "scoring_time: not all parent sets were scored; no bound is known"
         if self.problem.stopped:
-            said = [
-                f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"
-            ]
+            cause = "Ctrl-C" if self.interrupted else "the time limit"
+            message = f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"
         if result.parents is None:
-            said.append(
-                "no network of the parent sets scored was found to meet the constraints"
-            )
-        ended: Status = "interrupted" if self.interrupted else "feasible"
-        return replace(
-            result,
-            status=result.status if result.status == "interrupted" else ended,
-            bound=inf,
-            message="; ".join(said),
-        )
+            message += "; no network of the parent sets scored was found to meet the constraints"
+        return replace(result, status=status, bound=inf, message=message)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,11 +101,11 @@ class Scoring:
     Parameters
     ----------
     dataset, score
-        What is learned from, and what is maximised.
+        The table, and the score to maximise.
     max_parents
         Largest number of parents, or ``None`` for no limit.
     required, forbidden, constraints
-        What every network must satisfy.
+        Constraints that every network satisfies.
     counts
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
     counts_network
@@ -125,7 +117,7 @@ class Scoring:
     seed
         Seed of all that is random.
     cluster
-        What scores, as in :func:`candidate_parent_sets`.
+        A cluster, as in :func:`candidate_parent_sets`.
     """
 
     dataset: Dataset
@@ -144,8 +136,9 @@ class Scoring:
     @property
     def most_parents(self) -> int:
         """Largest number of parents, as a number."""
-        everyone = max(0, self.dataset.n_variables - 1)
-        return everyone if self.max_parents is None else self.max_parents
+        if self.max_parents is None:
+            return max(0, self.dataset.n_variables - 1)
+        return self.max_parents
 
     @property
     def ruled_out(self) -> frozenset[Arc]:
@@ -189,12 +182,10 @@ class Scoring:
         """Score within a part of a time limit, or until Ctrl-C."""
         clock = SearchControl(time_limit)
         with SearchControl().running() as control:
-            part = (
-                None
-                if time_limit is None
-                else max(LEAST_SCORING, SCORING_SHARE * time_limit)
-            )
-            scored = self.scored(part, control)
+            limit = time_limit
+            if limit is not None:
+                limit = max(MIN_SCORING, SCORING_SHARE * limit)
+            scored = self.scored(limit, control)
         return replace(
             scored,
             time_left=AFTER_INTERRUPT if control.is_stopped else clock.remaining,
@@ -209,21 +200,14 @@ class Scoring:
         Parameters
         ----------
         limit, control
-            What stops the scoring, as in :func:`candidate_parent_sets`.
+            The limits of the scoring, as in :func:`candidate_parent_sets`.
         """
-        declared = self.constraints
-        required = self.required
-        # A set that is dominated by a subset is of no use where arcs may always be taken away; a
-        # conflict of several constraints is named rightly only where none chose the candidates.
-        prune = (
-            not self.every
-            and all(c.removable for c in declared)
-            and not (declared and required)
-        )
         LOG.info("scoring the parent sets of %d variables", self.dataset.n_variables)
         clock = SearchControl(limit)
         seconds = self.scoring_time and min(self.scoring_time, clock.left)
-        learned, estimated, about = self._estimated(limit)
+
+        # Counts; where the time did not suffice for expected ones, no parent sets are scored.
+        learned, counts, counts_in_words = self._estimated(limit)
         if learned is not None and not learned.counts.finished:
             problem = learned.problem(
                 self.dataset,
@@ -231,54 +215,64 @@ class Scoring:
                 required=self.required,
                 forbidden=self.ruled_out,
             )
-            reason = "the parent sets are those of the network that structural EM found"
-            return Scored(
-                problem=self._declared(problem, complete=False, stopped=reason),
-                about=about,
-                counts_network=learned.network,
+            problem = replace(
+                problem,
+                complete=False,
+                stopped="the parent sets are those of the network that structural EM found",
             )
-        problem = candidate_parent_sets(
-            self.dataset,
-            self.score,
-            max_parents=self.max_parents,
-            budget=Budget(seconds=seconds) if seconds else None,
-            counts=estimated,
-            required=() if declared else required,
-            forbidden=self.ruled_out if prune or not declared else (),
-            prune=prune,
-            time_limit=clock.remaining,
-            control=control,
-            cluster=self.cluster,
+        else:
+            # A set that is dominated by a subset is of no use where arcs may always be taken away;
+            # a conflict of several constraints is named rightly only where none chose the
+            # candidates.
+            is_removable = all(c.removable for c in self.constraints)
+            is_single = not (self.constraints and self.required)
+            prune = not self.every and is_removable and is_single
+            problem = candidate_parent_sets(
+                self.dataset,
+                self.score,
+                max_parents=self.max_parents,
+                budget=Budget(seconds=seconds) if seconds else None,
+                counts=counts,
+                required=() if self.constraints else self.required,
+                forbidden=self.ruled_out if prune or not self.constraints else (),
+                prune=prune,
+                time_limit=clock.remaining,
+                control=control,
+                cluster=self.cluster,
+            )
+        problem = replace(
+            problem,
+            required=self.required,
+            forbidden=self.forbidden,
+            constraints=self.constraints,
         )
         return Scored(
-            problem=self._declared(problem),
-            about=about,
+            problem=problem,
+            counts_in_words=counts_in_words,
             counts_network=None if learned is None else learned.network,
         )
-
-    def _declared(self, problem: Problem, **more: Any) -> Problem:
-        """Return a problem with the constraints, and with more fields changed."""
-        more |= {"required": self.required, "forbidden": self.forbidden}
-        return replace(problem, constraints=self.constraints, **more)
 
     def _estimated(
         self, limit: float | None
     ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None, str]":
-        """Return the counts of families with missing cells, and where expected ones come from.
-
-        Also what score and bound refer to then.
+        """Return the counts of families with missing cells, and how they came about.
 
         The network of expected counts is learned without the constraints: so scores with and
         without them are of the same counts, and no constraint raises the best one.
+
+        Returns
+        -------
+        learned, counts, counts_in_words
+            Where expected counts come from; the counts, ``None`` where no cell is missing; and in
+            words the counts that score and bound refer to.
         """
         if self.counts is None or self.dataset.is_complete:
             return None, None, ""
         if self.counts != "expected":
-            about = f"score, bound and proof are those of counts by {self.counts}"
-            return None, DeletionCounts(self.counts), about
-        from exactlearn.structure.learned_counts import (
-            learned_counts,
-        )  # takes long to import
+            in_words = f"score, bound and proof are those of counts by {self.counts}"
+            return None, DeletionCounts(self.counts), in_words
+        # The import takes long.
+        from exactlearn.structure.learned_counts import learned_counts
 
         learned = learned_counts(
             self.dataset,
@@ -287,12 +281,17 @@ class Scoring:
             seed=self.seed,
             time_limit=limit,
         )
-        about = "score, bound and proof are those of expected counts, under "
+        network = "a network by structural EM, without the constraints"
         if self.counts_network is not None:
-            return learned, learned.counts, about + "the network given"
-        about += "a network by structural EM"
-        limited = "" if learned.status == "converged" else " that was cut short"
-        return learned, learned.counts, f"{about}{limited}, without the constraints"
+            network = "the network given"
+        elif learned.status != "converged":
+            network = (
+                "a network by structural EM that was cut short, without the constraints"
+            )
+        in_words = (
+            f"score, bound and proof are those of expected counts, under {network}"
+        )
+        return learned, learned.counts, in_words
 
 
 def select(
@@ -328,21 +327,24 @@ def select(
     result, listed
         The best network, and the list where one is wanted.
     """
-    if on_event is not None and not scored.problem.complete:
-        told = on_event
-        on_event = lambda event: told(event._replace(bound=inf))  # noqa: E731
+    problem = scored.problem
+    if not problem.complete and on_event is not None:
+        options["on_event"] = partial(_report_without_bound, on_event)
+    else:
+        options["on_event"] = on_event
     if best is None:
-        one: dict[str, Any] = {"certify": certify, "gap": gap, "scores": scores}
-        return scored.judged(
-            solve(scored.problem, on_event=on_event, **one, **options)
-        ), None
-    found = enumerate_networks(
-        scored.problem, k=best, classes=classes, on_event=on_event, **options
-    )
-    result = scored.judged(found.best)
-    if not scored.problem.complete:
-        found = replace(found, best=result, status=result.status, bound=inf)
-    return result, found
+        result = solve(problem, certify=certify, gap=gap, scores=scores, **options)
+        return scored.judged(result), None
+    listed = enumerate_networks(problem, k=best, classes=classes, **options)
+    result = scored.judged(listed.best)
+    if not problem.complete:
+        listed = replace(listed, best=result, status=result.status, bound=inf)
+    return result, listed
+
+
+def _report_without_bound(on_event: OnEvent, event: Event) -> None:
+    """Report an event of a search among some of the parent sets: its bound is none of the data."""
+    on_event(event._replace(bound=inf))
 
 
 def single_arcs(
@@ -356,7 +358,7 @@ def single_arcs(
     Raises
     ------
     OptionError
-        When one is not on single arcs: tables are not completed under those.
+        When a constraint is not on single arcs: tables are not completed under those.
     """
     ruled_out = set(forbidden)
     for constraint in constraints:
@@ -378,7 +380,7 @@ def fitted_network(
     counts: Counts | None = "expected",
     time_limit: float | None = None,
 ) -> tuple[BayesianNetwork, str]:
-    """Return a DAG with parameters from a table, and what a user should know of them.
+    """Return a DAG with parameters from a table, and a remark if EM was cut short.
 
     Parameters
     ----------
@@ -398,11 +400,12 @@ def fitted_network(
         return fit_complete(dataset, parents, smoothing=smoothing), ""
     if counts is not None and counts != "expected":
         method = DeletionCounts(counts).estimator
-        return fit_deletion(
-            dataset, parents, method=method, smoothing=smoothing
-        ).model, ""
-    found = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
-    cut_short = (
-        f"EM for the parameters was cut short after {found.iterations} iterations"
+        estimate = fit_deletion(dataset, parents, method=method, smoothing=smoothing)
+        return estimate.model, ""
+    fit = fit_em(dataset, parents, smoothing=smoothing, time_limit=time_limit)
+    if fit.is_complete:
+        return fit.model, ""
+    return (
+        fit.model,
+        f"EM for the parameters was cut short after {fit.iterations} iterations",
     )
-    return found.model, "" if found.is_complete else cut_short

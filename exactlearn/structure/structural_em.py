@@ -21,6 +21,7 @@ the others at random; a start ends when a completion comes back. For BIC and AIC
 the score of the completed table rises in each iteration (docs/theory/structural_em.md).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -52,7 +53,7 @@ from exactlearn.structure.result import (
     StructuralStatus,
 )
 
-MOST_ITERATIONS = 100
+MAX_ITERATIONS = 100
 """Most M-steps of a start."""
 
 FIRST_PARENTS = 2
@@ -160,7 +161,7 @@ def structural_em(
 
 @dataclass(eq=False)
 class _Alternation:
-    """The state over all starts: the networks met, and what was done.
+    """The state over all starts: the networks so far, and the work that was done.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ class _Alternation:
             status = self.incumbent.status
             if self.incumbent.out_of_time:
                 break
-            self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
+            self._remark(f"a start had not converged after {MAX_ITERATIONS} M-steps")
         return self._result(status)
 
     def _ends_of_starts(self, starts: int) -> Iterator[bool]:
@@ -231,15 +232,13 @@ class _Alternation:
         rules = self.task.rules
         dataset = self.task.dataset
         is_large = n_families(dataset.n_variables, FIRST_PARENTS) > FIRST_FAMILIES
-        required = [child for _, child in rules.required]
-        least = max((required.count(child) for child in required), default=0)
+        n_required = Counter(child for _, child in rules.required)
+        max_parents = max(*n_required.values(), 0, 1 if is_large else FIRST_PARENTS)
         try:
             problem = candidate_parent_sets(
                 dataset.drawn(FIRST_ROWS, np.random.default_rng(self.task.seed)),
                 self.task.score,
-                max_parents=min(
-                    max(1 if is_large else FIRST_PARENTS, least), rules.max_parents
-                ),
+                max_parents=min(max_parents, rules.max_parents),
                 required=rules.required,
                 forbidden=rules.forbidden,
                 counts=DeletionCounts("f-mcar"),
@@ -247,11 +246,9 @@ class _Alternation:
             )
         except DataError:
             return None
-        return (
-            None
-            if problem.stopped
-            else self.task.solve(problem, self.incumbent).parents
-        )
+        if problem.stopped:
+            return None
+        return self.task.solve(problem, self.incumbent).parents
 
     def _alternate(self, number: int) -> bool:
         """Alternate E- and M-steps; return whether they converged."""
@@ -259,7 +256,7 @@ class _Alternation:
         if network is None:
             return not self.incumbent.out_of_time
         seen: set[Parents] = set()
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(MAX_ITERATIONS):
             current = self._offered(network)
             seen.add(network.parents)
             if self.incumbent.out_of_time:
@@ -278,8 +275,11 @@ class _Alternation:
             target = current.expected_score + self.task.tolerance
             if result.score <= target or result.parents in seen:
                 return True
-            families = [counts.family(v, own) for v, own in enumerate(result.parents)]
-            tables = tuple(smoothed(own, self.smoothing) for own in families)
+            # EM begins with the parameters of the expected counts.
+            tables = tuple(
+                smoothed(counts.family(child, parents), self.smoothing)
+                for child, parents in enumerate(result.parents)
+            )
             start = replace(network, parents=result.parents, tables=tables)
             network = self._by_em(result.parents, start)
         return False
@@ -377,7 +377,7 @@ class _HardAlternation(_Alternation):
         """Alternate M- and E-steps from a completion; return whether one came back."""
         values, _ = start
         completions_seen: set[bytes] = set()
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(MAX_ITERATIONS):
             completions_seen.add(values.tobytes())
             # M-step: the best DAG of the completed table, with its smoothed frequencies.
             table = self.task.dataset.complete(values)

@@ -203,9 +203,7 @@ def test_a_childs_bound_is_never_above_its_parents(seed):
 def networks(families, rules):
     """Return the families of each DAG, shape (DAGs, n)."""
     dags = allowed_dags(families.n_variables, rules)
-    return np.array(
-        [[families.number(*family) for family in enumerate(dag)] for dag in dags]
-    )
+    return np.array([families.flat.selection(dag) for dag in dags])
 
 
 def listed(families):
@@ -224,7 +222,7 @@ def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps)
     found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
     node = NodeRelaxation.of(task)
     families = node.families
-    anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
+    anchor = families.flat.selection(found.parents).tolist()
     master = RestrictedMaster(families, node.cells, anchor, found.values)
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
@@ -251,7 +249,7 @@ def test_no_local_completion_enters_once_the_search_is_over(looks, monkeypatch):
     families = node.families
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
-    anchor = [families.number(i, ()) for i in range(families.n_variables)]
+    anchor = families.flat.selection([()] * families.n_variables).tolist()
     master = RestrictedMaster(
         families, node.cells, anchor, np.zeros(len(node.cells.rows), int)
     )

@@ -75,7 +75,7 @@ def recounted(store, score):
     """Score every family of a store from its completed table."""
     table = store.dataset.complete(store.values)
     return [
-        score_family(table, int(child), store.families.parents(f), score)
+        score_family(table, int(child), store.families.flat.parent_set(f), score)
         for f, child in enumerate(store.families.child)
     ]
 
@@ -102,7 +102,8 @@ def test_all_allowed_families_are_there_once():
     rules = FamilyRules.of(2, [(0, 1)], [(2, 3)])
     store = store_of(data, values, score, rules)
     found = [
-        (int(c), store.families.parents(f)) for f, c in enumerate(store.families.child)
+        (int(c), store.families.flat.parent_set(f))
+        for f, c in enumerate(store.families.child)
     ]
     listed = candidate_parent_sets(
         data.complete(values), score, max_parents=2, required=rules.required,
@@ -148,12 +149,12 @@ def test_some_families_have_their_scores_before_and_after_moves(seed):
     keep = rng.random(len(store.scores)) < 0.5
     few = store.select(keep)
     kept = [
-        (c, store.families.parents(f))
+        (c, store.families.flat.parent_set(f))
         for f, c in enumerate(store.families.child)
         if keep[f]
     ]
     assert [
-        (c, few.families.parents(f)) for f, c in enumerate(few.families.child)
+        (c, few.families.flat.parent_set(f)) for f, c in enumerate(few.families.child)
     ] == kept
     np.testing.assert_array_equal(few.scores, store.scores[keep])
     moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
@@ -326,7 +327,7 @@ def test_listed_families_are_those_of_the_problem():
     families = Families.listed(problem)
     store = FamilyStore.of(data, values, Task(data, score, rules).tables, families)
     assert store.sets.members[0].tolist() == [-1] * store.sets.members.shape[1]
-    found = {(int(c), store.families.parents(f)): store.scores[f]
+    found = {(int(c), store.families.flat.parent_set(f)): store.scores[f]
              for f, c in enumerate(store.families.child)}  # fmt: skip
     expected = {(c, ps): s for c in range(4) for ps, s in problem.candidates(c)}
     assert found.keys() == expected.keys()

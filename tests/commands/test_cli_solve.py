@@ -225,7 +225,7 @@ class TestScoringIsStopped:
     TABLE = "asia-mnar-complete"
 
     def test_by_the_time_limit(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
+        monkeypatch.setattr(selection, "MIN_SCORING", 0.0)
         best = tmp_path / "best.json"
         more = ("--time-limit", 0, "--certificate", tmp_path / "proof.json", "-o", best)
         done = invoke("solve", self.TABLE, *more, "--json", status=3)
@@ -258,7 +258,7 @@ class TestScoringIsStopped:
 
     def test_before_a_network_meets_the_constraints(self, monkeypatch, tmp_path):
         (tmp_path / "c.toml").write_text('required_ancestors = ["smoke -> xray"]\n')
-        monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
+        monkeypatch.setattr(selection, "MIN_SCORING", 0.0)
         words = ("--time-limit", 0, "--constraints", tmp_path / "c.toml", "--json")
         done = invoke("solve", self.TABLE, *words, status=3)
         assert json.loads(done.stdout)["parents"] is None
@@ -320,7 +320,7 @@ def test_expected_counts_keep_constraints(tmp_path):
 
 
 def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypatch):
-    monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
+    monkeypatch.setattr(selection, "MIN_SCORING", 0.0)
     done = invoke("solve", "lucas-mcar", "--time-limit", "0", "--json", status=3)
     assert json.loads(done.stdout)["status"] == "feasible"
     assert "those of the network that structural EM found" in done.stderr

@@ -18,7 +18,7 @@ from exactlearn._runtime.files import strict
 from exactlearn._runtime.progress import counted
 from exactlearn.commands.output import Output, ProgressDisplay
 from exactlearn.errors import OptionError
-from exactlearn.reporting.description import number, percent
+from exactlearn.reporting.description import number, number_of
 
 
 class IncumbentWriter(ProgressDisplay):
@@ -219,7 +219,8 @@ def test_strict_json_has_no_infinities_and_no_numpy():
 
 def test_numbers_for_people():
     assert (number(1.23456), number(inf), number(None)) == ("1.2346", "", "")
-    assert (percent(0.125), percent(nan)) == ("12.50 %", "")
+    accuracies = (number_of("accuracy", 0.125), number_of("accuracy", nan))
+    assert accuracies == ("12.50 %", "")
 
 
 @pytest.mark.parametrize("quiet", [False, True])

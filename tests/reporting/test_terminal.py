@@ -132,3 +132,14 @@ class _Lines:
 
     def isatty(self):
         return False
+
+
+def test_units_are_those_of_keys_and_not_of_their_letters(capsys):
+    record = {"gap": 3.0, "gap_rows": 3.0, "share": 0.5, "market_share": 0.5}
+    lines = printed(record, None, capsys).splitlines()
+    assert dict(line.rsplit(maxsplit=1) for line in lines if "%" not in line) == {
+        "gap": "3.0000",
+        "gap rows": "3",
+        "market share": "0.5",
+    }
+    assert "share         50.00 %" in lines

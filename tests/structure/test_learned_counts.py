@@ -15,7 +15,7 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import BIC, BDeu
 from exactlearn.solvers import solve
-from exactlearn.structure.learned_counts import ESS, MOST_PARENTS, learned_counts
+from exactlearn.structure.learned_counts import ESS, MAX_PARENTS, learned_counts
 from exactlearn.structure.structural_em import structural_em
 from tests.structure.test_structural_em import best_dag_score, completions, holed_table
 
@@ -36,7 +36,7 @@ def test_the_best_network_is_the_best_of_all_dags_for_all_completions(seed, scor
 def test_the_network_is_that_of_structural_em(seed):
     table = holed_table(seed)
     expected = structural_em(
-        table, BDeu(ESS), max_parents=MOST_PARENTS, smoothing=SMOOTHING
+        table, BDeu(ESS), max_parents=MAX_PARENTS, smoothing=SMOOTHING
     )
     learned = learned_counts(table)
     assert learned.status == expected.status == "converged"

@@ -257,7 +257,7 @@ def test_wrong_arguments_are_named(arguments, message):
 @pytest.mark.parametrize("missing", ["expected", "augment"])
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_without_time_there_is_a_network_and_the_reason(monkeypatch, share, missing):
-    monkeypatch.setattr(selection, "LEAST_SCORING", 0.0)
+    monkeypatch.setattr(selection, "MIN_SCORING", 0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = el.learn(
