@@ -14,7 +14,7 @@ saves. Reach is the probability of a node under the graph, or the share of a dat
 """
 
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
@@ -74,25 +74,30 @@ class MergeSequence:
             masses = node_probabilities(graph)
         self.graph = graph
         self.loss = 0.0
-        self._estimates = masses if estimates is None else estimates
-        self._variable = graph.variable.tolist()
-        # Masses of the states of each node, with zeros behind them; and its successors.
+        # Masses and estimates of each node, a row a node, with zeros behind the last state.
         self._n_states = np.diff(graph.parameter_offsets)
-        padded = np.arange(self._n_states.max()) < self._n_states[:, None]
-        self._mass = np.zeros(padded.shape)
-        self._mass[padded] = masses
+        self._is_state = np.arange(self._n_states.max()) < self._n_states[:, None]
+        self._mass = np.zeros(self._is_state.shape)
+        self._mass[self._is_state] = masses
+        self._estimate = self._mass.copy()
+        if estimates is not None:
+            self._estimate[self._is_state] = estimates
         self._information = information(self._mass)
+        # The successors of each node, one after the other, and its predecessors.
         self._successors = graph.successors.copy()
         self._below = np.split(self._successors, graph.successor_offsets[1:-1])
-        saved = graph.cardinalities * np.maximum(1, graph.child_counts)
-        self._cells = (saved if cells is None else cells)[graph.variable].tolist()
-        self._version = [0] * graph.n_nodes
-        self._into = np.arange(graph.n_nodes)
-        self._labels = [0] * graph.n_nodes if labels is None else labels.tolist()
-        self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
+        self._above: list[set[int]] = [set() for _ in range(graph.n_nodes)]
         for node, below in enumerate(self._below):
             for child in set(below.tolist()):
-                self._before[child].add(node)
+                self._above[child].add(node)
+        if cells is None:
+            cells = graph.cardinalities * np.maximum(1, graph.child_counts)
+        self._variable = graph.variable.tolist()
+        self._cells = cells[graph.variable].tolist()
+        self._labels = [0] * graph.n_nodes if labels is None else labels.tolist()
+        # How often each node has changed, -1 where it was merged; and into which earlier one.
+        self._version = [0] * graph.n_nodes
+        self._into = np.arange(graph.n_nodes)
         self._compare()
 
     def _compare(self) -> None:
@@ -105,24 +110,24 @@ class MergeSequence:
         for group in self._alike.values():
             for node in sorted(group):
                 self._offer(node)
-        heapify(self._queue)
 
     def next_loss(self) -> tuple[float, float]:
         """Return the loss of the next merge, and that per cell saved; infinite if there is none."""
         while self._queue:
-            rate, loss, node, other, version, other_version = self._queue[0]
-            if self._version[node] == version and self._version[other] == other_version:
+            rate, loss, node, partner, version, partner_version = self._queue[0]
+            is_current = self._version[node] == version
+            if is_current and self._version[partner] == partner_version:
                 return loss, rate
             heappop(self._queue)
-            if self._version[node] == version:
+            if is_current:
                 self._offer(node)
         return inf, inf
 
     def merge(self) -> None:
         """Make the next merge, which there must be."""
         self.next_loss()
-        _, _, node, other, _, _ = heappop(self._queue)
-        self._join(min(node, other), max(node, other))
+        _, _, node, partner, _, _ = heappop(self._queue)
+        self._join(min(node, partner), max(node, partner))
 
     def join_labels(self, rate: float) -> None:
         """Let nodes of different labels merge, and merge those of one label that do not pay.
@@ -132,25 +137,25 @@ class MergeSequence:
         rate
             The loss that a cell of size must save.
         """
-        for nodes in [
-            sorted(group) for group in self._alike.values() if len(group) > 1
-        ]:
+        groups = [sorted(group) for group in self._alike.values() if len(group) > 1]
+        for nodes in groups:
             joined = information(self._mass[nodes].sum(axis=0))
-            allowed = rate * self._cells[nodes[0]] * (len(nodes) - 1)
-            if self._information[nodes].sum() - joined <= allowed + 1e-9:
-                for other in nodes[1:]:
-                    self._join(nodes[0], other)
+            loss = self._information[nodes].sum() - joined
+            if loss <= rate * self._cells[nodes[0]] * (len(nodes) - 1) + 1e-9:
+                for node in nodes[1:]:
+                    self._join(nodes[0], node)
         self._labels = [0] * len(self._labels)
         self._compare()
 
     def _join(self, keep: int, gone: int) -> None:
+        """Merge a node into another one with the same successors."""
         self._alike[self._key(gone)].discard(gone)
         apart = self._information[keep] + self._information[gone]
         self._mass[keep] += self._mass[gone]
         self._information[keep] = information(self._mass[keep])
         self.loss += max(0.0, float(apart - self._information[keep]))
-        self._into[gone] = keep
         self._version[gone] = -1
+        self._into[gone] = keep
         self._redirect(gone, keep)
         self._renew(keep)
 
@@ -168,8 +173,8 @@ class MergeSequence:
         No other merge is made once the ``control`` is over.
         """
         while not control.is_over:
-            one, share = self.next_loss()
-            if one == inf or self.loss + one > loss or share > rate:
+            next_loss, next_rate = self.next_loss()
+            if next_loss == inf or self.loss + next_loss > loss or next_rate > rate:
                 break
             self.merge()
 
@@ -177,21 +182,20 @@ class MergeSequence:
         """Return the graph after the merges made so far."""
         graph = self.graph
         into = self._into.copy()
-        kept = into == np.arange(graph.n_nodes)
-        for node in np.flatnonzero(~kept).tolist():  # it merged into an earlier node
+        is_kept = into == np.arange(graph.n_nodes)
+        for node in np.flatnonzero(~is_kept).tolist():
             into[node] = into[into[node]]
         # What merged nodes are estimated from adds up.
-        offsets = graph.parameter_offsets
-        nodes = np.repeat(np.arange(graph.n_nodes), self._n_states)
-        places = offsets[into[nodes]] + np.arange(len(nodes)) - offsets[nodes]
-        sums = np.bincount(places, self._estimates, len(nodes)).astype(np.float64)
-        of_states = np.repeat(kept, self._n_states)
-        of_successors = np.repeat(kept, np.diff(graph.successor_offsets))
+        estimates = np.zeros_like(self._estimate)
+        np.add.at(estimates, into, self._estimate)
+        of_states = np.repeat(is_kept, self._n_states)
+        of_successors = np.repeat(is_kept, np.diff(graph.successor_offsets))
+        estimated = graph.with_counts(estimates[self._is_state])
         return replace(
             graph,
-            variable=graph.variable[kept],
-            parameters=graph.with_counts(sums).parameters[of_states],
-            successors=(np.cumsum(kept) - 1)[self._successors[of_successors]],
+            variable=graph.variable[is_kept],
+            parameters=estimated.parameters[of_states],
+            successors=(np.cumsum(is_kept) - 1)[self._successors[of_successors]],
         )
 
     def _key(self, node: int) -> tuple[int, int, bytes]:
@@ -199,31 +203,33 @@ class MergeSequence:
 
     def _offer(self, node: int) -> None:
         """Queue a node's cheapest merge with another one that has the same successors."""
-        others = np.array(sorted(self._alike[self._key(node)] - {node}), np.int64)
-        if len(others) == 0:
+        partners = sorted(self._alike[self._key(node)] - {node})
+        if not partners:
             return
         r = self._n_states[node]
-        joined = information(self._mass[others, :r] + self._mass[node, :r])
-        losses = self._information[others] + self._information[node] - joined
+        joined = information(self._mass[partners, :r] + self._mass[node, :r])
+        losses = self._information[partners] + self._information[node] - joined
         best = int(losses.argmin())
         loss = max(0.0, float(losses[best]))
-        other = int(others[best])
-        versions = self._version[node], self._version[other]
-        heappush(self._queue, (loss / self._cells[node], loss, node, other, *versions))
+        partner = partners[best]
+        rate = loss / self._cells[node]
+        versions = self._version[node], self._version[partner]
+        heappush(self._queue, (rate, loss, node, partner, *versions))
 
     def _redirect(self, gone: int, keep: int) -> None:
         """Let all predecessors of a node lead to another one, and find whom they are like now."""
-        for before in sorted(self._before[gone]):
-            key = self._key(before)
-            below = self._below[before]
+        for node in sorted(self._above[gone]):
+            key = self._key(node)
+            below = self._below[node]
             below[below == gone] = keep
-            self._before[keep].add(before)
-            if self._version[before] >= 0 and before in self._alike.get(key, ()):
-                self._alike[key].discard(before)
-                self._alike.setdefault(self._key(before), set()).add(before)
-                self._renew(before)
+            self._above[keep].add(node)
+            if self._version[node] >= 0 and node in self._alike.get(key, ()):
+                self._alike[key].discard(node)
+                self._alike.setdefault(self._key(node), set()).add(node)
+                self._renew(node)
 
     def _renew(self, node: int) -> None:
+        """Queue the cheapest merge of a node that has changed."""
         self._version[node] += 1
         self._offer(node)
 

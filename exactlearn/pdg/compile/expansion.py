@@ -137,18 +137,20 @@ class Conditioned:
         inside
             The set below, a bit mask.
         weights
-            Others in place of the own weights.
+            Given in place of the own weights.
         """
         touched = self._touched
-        old = self._families
         # Where each family comes from: a touched one, or -1 - the old column.
-        families = self._residuals.families_across(inside)
         sources = [
-            touched.index(f) if f in touched else -1 - old.index(f) for f in families
+            touched.index(f) if f in touched else -1 - self._families.index(f)
+            for f in self._residuals.families_across(inside)
         ]
-        chosen = self.weights if weights is None else weights
-        columns = np.array(sources, np.int64)
-        return signatures_below(self._signatures, chosen, self._after, columns)
+        return signatures_below(
+            self._signatures,
+            self.weights if weights is None else weights,
+            self._after,
+            np.array(sources, np.int64),
+        )
 
     def weigh(self, child: SetTable) -> NDArray[np.int32]:
         """Multiply the weights by the values of a set below.
@@ -158,11 +160,10 @@ class Conditioned:
         The node of the set below, -1 where there is none, shape (signatures, states).
         """
         rows, places = self.below(child.inside)
-        known = len(child.signatures)
-        numbers = index_rows(np.concatenate((child.signatures, rows)))[0][known:]
-        at = np.minimum(
-            numbers, known
-        )  # a signature that cannot occur is the last entry
+        n = len(child.signatures)
+        numbers = index_rows(np.concatenate((child.signatures, rows)))[0][n:]
+        # A signature that cannot occur has the last entry.
+        at = np.minimum(numbers, n)
         nodes = np.full(self.weights.size, -1, np.int32)
         nodes[places] = child.labels[at]
         self.weights.reshape(-1)[places] *= child.values[at]
@@ -320,18 +321,24 @@ class Expansion:
         until: float = np.inf,
     ) -> None:
         self.forest = forest
-        self._residuals = residuals
         self.cells = 0
+        self._residuals = residuals
         self._max_cells = max_cells
         self._until = until
         roots = [v for v in forest.order if forest.parents[v] < 0]
+        # By variable: its signatures; their weights for each state, and for each child the place
+        # among its signatures of what follows.
         self._signatures = {v: np.empty((1, 0), np.int32) for v in roots}
         self._weights: dict[int, NDArray[np.float64]] = {}
         self._below: dict[int, list[NDArray[np.int32]]] = {}
+        # By variable: weight and node of each signature.
         self._values: dict[int, NDArray[np.float64]] = {}
         self._labels: dict[int, NDArray[np.int32]] = {}
+        self.parameters: dict[int, NDArray[np.float64]] = {}
+        self.successors: dict[int, NDArray[np.int32]] = {}
         self._go_down()
         self._go_up()
+        self._leave_out()
 
     @property
     def effective_size(self) -> int:
@@ -342,100 +349,86 @@ class Expansion:
         )
 
     def _go_down(self) -> None:
-        forest = self.forest
+        """Find the signatures of each set, and what they give for each state of its variable."""
         residuals = self._residuals
-        for v in forest.order:
-            r = residuals.cardinalities[v]
+        inside = self.forest.inside
+        for v in self.forest.order:
+            children = self.forest.children[v]
             signatures = self._signatures[v]
-            self.cells += len(signatures) * r * max(1, len(forest.children[v]))
+            r = residuals.cardinalities[v]
+            self.cells += len(signatures) * r * max(1, len(children))
             self._refuse(self.cells)
-            conditioned = Conditioned(residuals, forest.inside[v], v, signatures)
+            conditioned = Conditioned(residuals, inside[v], v, signatures)
             weights = conditioned.weights
-            self._below[v] = []
             self._weights[v] = weights
-            for child in forest.children[v]:
-                width = len(residuals.families_across(forest.inside[child]))
-                self._refuse(
-                    int(np.count_nonzero(weights)) * width // SIGNATURE_NUMBERS
-                )
-                rows, places = conditioned.below(forest.inside[child])
+            self._below[v] = []
+            for child in children:
+                width = len(residuals.families_across(inside[child]))
+                n_live = int(np.count_nonzero(weights))
+                self._refuse(n_live * width // SIGNATURE_NUMBERS)
+                rows, places = conditioned.below(inside[child])
                 labels, first = index_rows(rows)
                 self._signatures[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
                 self._below[v].append(below.reshape(weights.shape))
 
-    def _refuse(self, cells: int) -> None:
+    def _refuse(self, cells: int = 0) -> None:
+        """Raise if so many cells are too many, or the time is up."""
         if cells > self._max_cells:
             raise TooLargeError(
                 f"more than {self._max_cells:,} cells before merging, over the forest of this order"
             )
-        self._refuse_late()
-
-    def _refuse_late(self) -> None:
         if clock() > self._until:
             raise TooLargeError("the time is up before the graph is built")
 
     def _go_up(self) -> None:
-        parameters: dict[int, NDArray[np.float64]] = {}
-        successors: dict[int, NDArray[np.int32]] = {}
+        """Merge the signatures with equal distributions and successors, leaves first."""
         for v in reversed(self.forest.order):
-            self._refuse_late()
+            self._refuse()
             weights = self._weights[v]
             children = self.forest.children[v]
             nodes = np.empty((*weights.shape, len(children)), np.int32)
-            for i, (child, at) in enumerate(zip(children, self._below[v], strict=True)):
+            for place, child in enumerate(children):
+                at = self._below[v][place]
                 weights *= self._values[child][at]
-                nodes[:, :, i] = self._labels[child][at]
-            self._values[v], self._labels[v], kept = merge_signatures(weights, nodes)
-            parameters[v] = weights[kept]
-            successors[v] = nodes[kept]
-            parameters[v] /= parameters[v].sum(axis=1, keepdims=True)
-        self._leave_out(parameters, successors)
+                nodes[:, :, place] = self._labels[child][at]
+            self._values[v], self._labels[v], first = merge_signatures(weights, nodes)
+            masses = weights[first]
+            self.parameters[v] = masses / masses.sum(axis=1, keepdims=True)
+            self.successors[v] = nodes[first]
 
-    def _leave_out(
-        self,
-        parameters: dict[int, NDArray[np.float64]],
-        successors: dict[int, NDArray[np.int32]],
-    ) -> None:
-        """Leave out what no row of positive probability reaches; a state without leads anywhere."""
-        numbers = {}
-        forest = self.forest
-        self._possible = {
-            v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()
-        }
-        for v in forest.order:
-            possible = self._possible[v]
-            if forest.parents[v] < 0:
-                possible[0] = True
-            live = (self._weights[v] > 0) & possible[:, None]
-            for child, at in zip(forest.children[v], self._below[v], strict=True):
-                self._possible[child][at[live]] = True
-            kept = (
-                np.bincount(
-                    self._labels[v][:-1][possible], minlength=len(parameters[v])
-                )
-                > 0
-            )
-            numbers[v] = np.cumsum(kept, dtype=np.int32) - 1
-            parameters[v] = parameters[v][kept]
-            successors[v] = successors[v][kept]
-        for v in forest.order:
-            for place, child in enumerate(forest.children[v]):
-                after = numbers[child][successors[v][:, :, place]]
-                successors[v][:, :, place] = np.where(parameters[v] > 0, after, 0)
-        self.parameters = parameters
-        self.successors = successors
+    def _leave_out(self) -> None:
+        """Leave out nodes that no row reaches; a state of probability zero leads to the first."""
+        for v in self.forest.order:
+            successors = self.successors[v]
+            is_live = self.parameters[v] > 0
+            for place, child in enumerate(self.forest.children[v]):
+                heads = successors[:, :, place]
+                is_reached = np.zeros(len(self.parameters[child]), np.bool_)
+                is_reached[heads[is_live]] = True
+                numbers = np.cumsum(is_reached) - 1
+                successors[:, :, place] = np.where(is_live, numbers[heads], 0)
+                self.parameters[child] = self.parameters[child][is_reached]
+                self.successors[child] = self.successors[child][is_reached]
 
     def tables(self) -> Iterator[SetTable]:
         """Yield the tables of all variables' subtrees, with the signatures that can occur."""
-        for v in self.forest.order:
+        forest = self.forest
+        is_possible = {
+            v: np.full(len(rows), forest.parents[v] < 0)
+            for v, rows in self._signatures.items()
+        }
+        for v in forest.order:
+            is_live = (self._weights[v] > 0) & is_possible[v][:, None]
+            for child, at in zip(forest.children[v], self._below[v], strict=True):
+                is_possible[child][at[is_live]] = True
             yield SetTable.of(
-                self.forest.inside[v],
+                forest.inside[v],
                 self._signatures[v],
                 self._values[v],
                 self._labels[v],
-                self._possible[v],
+                is_possible[v],
             )
 
 
@@ -461,25 +454,26 @@ def least_cells(
     A rising bound after each variable, in the forest's order.
     """
     cells = 0.0
-    none = np.empty((samples, 0), np.int32)
-    signatures = {v: none for v in forest.order if forest.parents[v] < 0}
+    signatures = dict.fromkeys(forest.order, np.empty((samples, 0), np.int32))
     for v in forest.order:
-        mine = signatures.pop(v)
         children = forest.children[v]
+        rows = signatures[v]
         width = residuals.cardinalities[v] * max(1, len(children))
-        cells += least_signatures(mine) * width
+        cells += least_signatures(rows) * width
         yield cells
-        conditioned = Conditioned(residuals, forest.inside[v], v, mine)
-        live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
-        drawn = (live == live.max(axis=1, keepdims=True)) * live
+        # Draw one of the states that are possible for each sample.
+        conditioned = Conditioned(residuals, forest.inside[v], v, rows)
+        weights = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
+        weights *= weights == weights.max(axis=1, keepdims=True)
         for child in children:
-            signatures[child] = conditioned.below(forest.inside[child], drawn)[0]
+            signatures[child] = conditioned.below(forest.inside[child], weights)[0]
 
 
-def least_signatures(met: NDArray[np.int32]) -> float:
+def least_signatures(rows: NDArray[np.int32]) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
-    labels, first = index_rows(met)
+    labels, first = index_rows(rows)
     visits = np.bincount(labels).astype(np.float64)
-    n = len(met)
-    meetings = float((visits * (visits - 1)).sum()) / 2
-    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + EXPECTED_PAIRS)))
+    n = len(rows)
+    equal_pairs = (visits @ visits - n) / 2
+    bound = n * (n - 1) / (2 * (2 * equal_pairs + EXPECTED_PAIRS))
+    return max(float(len(first)), float(bound))

@@ -133,20 +133,15 @@ def first_forests(
     """
     adjacency = moral_graph(network.parents)
     r = network.cardinalities.tolist()
-    forests = []
+    best = []
     for part in sorted(components(adjacency), key=len, reverse=True):
-        best = None
-        size = inf
+        forests: list[VariableForest] = []
         for order in clique_orders(tree, r, part):
-            if best is not None and clock() > until:
+            if forests and clock() > until:
                 break
-            forest = variable_forest(adjacency, order)
-            if (expanded := forest.expanded_size(r)) < size or best is None:
-                best = forest
-                size = expanded
-        assert best is not None  # a part has a clique
-        forests.append(best)
-    return forests
+            forests.append(variable_forest(adjacency, order))
+        best.append(min(forests, key=lambda forest: forest.expanded_size(r)))
+    return best
 
 
 class ForestSearch:
@@ -244,43 +239,37 @@ class ForestSearch:
     def _anneal(self, part: int) -> None:
         """Improve the forest of a part in rounds."""
         tables = SetTables(self._residuals)
-        stopped = self._stop(part, tables)
-        seconds = (
-            KEEPING * self._seconds * self._first[part].cells / max(1, self._cells)
-        )
-        if seconds >= self._control.left:
+        is_stopped = self._stop(part, tables)
+        fraction = self._first[part].cells / max(1, self._cells)
+        if KEEPING * self._seconds * fraction >= self._control.left:
             return
         for temperatures in cycle(TEMPERATURES):
-            if stopped(0):
+            if is_stopped(0):
                 return
             chain = Annealing(tables, self._adjacency, self._forests[part])
-            chain.run(self._rng, ROUND, temperatures, stopped)
+            chain.run(self._rng, ROUND, temperatures, is_stopped)
             self._update(part, tables)
 
     def _stop(self, part: int, tables: SetTables) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
-        steps = self._budget.steps
-        order = self._forests[part].order
-        short = steps is None and self._budget.time_limit is None
-        left = (
-            min(STEPS, STEPS_EACH * len(order))
-            if short
-            else np.inf
-            if steps is None
-            else steps
-        )
-        share = self._smallest[part] / max(1, sum(self._smallest[part:]))
-        ending = self._seconds + self._budget.after * sum(self._smallest)
-        until = clock() + max(0.0, self._control.left - ending) * share
+        budget = self._budget
+        is_short = budget.steps is None and budget.time_limit is None
+        left = inf if budget.steps is None else budget.steps
+        if is_short:
+            left = min(STEPS, STEPS_EACH * len(self._forests[part].order))
+        # The parts that are left get time by their sizes; building and what follows comes off.
+        fraction = self._smallest[part] / max(1, sum(self._smallest[part:]))
+        ending = self._seconds + budget.after * sum(self._smallest)
+        until = clock() + max(0.0, self._control.left - ending) * fraction
 
-        def stopped(made: int) -> bool:
+        def is_stopped(moves: int) -> bool:
             nonlocal left
-            left -= made
-            self._steps += made
-            is_spent = left <= 0 or (short and tables.work > WORK)
+            left -= moves
+            self._steps += moves
+            is_spent = left <= 0 or (is_short and tables.work > WORK)
             return is_spent or self._control.is_stopped or clock() > until
 
-        return stopped
+        return is_stopped
 
     def _update(self, part: int, tables: SetTables) -> None:
         """Take over the smallest forest that the arrangements met make, if it is smaller."""

@@ -1,4 +1,4 @@
-"""What remains of a network's tables once some of their variables have got states.
+"""Residuals: the tables of a network conditioned on some of their variables.
 
 Conditioning a family's table on some of its variables leaves a table over the others, its residual.
 Residuals that are multiples of each other say the same about the rest, so each class of them has a
@@ -10,15 +10,16 @@ count as equal when they differ by rounding only.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import kernel
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
 
 TOLERANCE = 1e-13
 """Relative difference up to which two parameters count as equal: rounding, nothing more."""
@@ -56,6 +57,13 @@ class Residuals:
     ----------
     families
         Mask of each family; family v is the one of variable v's table.
+    touching
+        Families that each variable belongs to.
+    families_across
+        Function of a set: the families across its border (see `_families_across`), cached.
+    step
+        Function of a family, its fixed variables and one more: where conditioning on that one
+        begins in the two arrays below (see `_step`), cached.
     numbers, weights
         For all steps made so far, one after the other, for each residual and state: the number
         of the residual after fixing one more variable, and the factor that comes out of it.
@@ -67,95 +75,74 @@ class Residuals:
         self.touching: list[list[int]] = [[] for _ in network.names]
         self.numbers = np.empty(1024, np.int32)
         self.weights = np.empty(1024)
+        self.families_across = cache(self._families_across)
+        self.step = cache(self._step)
+        self._level = cache(self._make_level)
         self._used = 0
-        self._members: list[tuple[int, ...]] = []
+        self._members: list[list[int]] = []
         self._tables: list[NDArray[np.float64]] = []
-        self._levels: dict[tuple[int, int], _Level] = {}
-        self._across: dict[int, tuple[int, ...]] = {}
-        self._steps: dict[tuple[int, int, int], int] = {}
-        for variable, (parents, table) in enumerate(
-            zip(network.parents, network.tables, strict=True)
-        ):
-            axes = (*parents, variable)
-            members = tuple(sorted(axes))
-            exact = table / table.sum(axis=-1, keepdims=True)
+        exact = normalised(network)
+        for variable, table in enumerate(exact.tables):
+            axes = (*network.parents[variable], variable)
+            members = sorted(axes)
             self._members.append(members)
-            self._tables.append(exact.transpose([axes.index(v) for v in members]))
+            self._tables.append(table.transpose([axes.index(v) for v in members]))
             self.families.append(mask_of(members))
             for member in members:
                 self.touching[member].append(variable)
 
-    def count(self, family: int, fixed: int) -> int:
-        """Return how many different residuals a family's table has, zero left out."""
-        return len(self._level(family, fixed).representatives)
-
-    def families_across(self, inside: int) -> tuple[int, ...]:
+    def _families_across(self, inside: int) -> tuple[int, ...]:
         """Return the families that reach across a set's border and have several residuals."""
-        if inside not in self._across:
-            self._across[inside] = tuple(
-                family
-                for family, members in enumerate(self.families)
-                if members & inside
-                and (above := members & ~inside)
-                and self.count(family, above) > 1
-            )
-        return self._across[inside]
+        across = []
+        for family, members in enumerate(self.families):
+            above = members & ~inside
+            is_across = members & inside and above
+            if is_across and len(self._level(family, above).representatives) > 1:
+                across.append(family)
+        return tuple(across)
 
-    def step(self, family: int, fixed: int, variable: int) -> int:
+    def _step(self, family: int, fixed: int, variable: int) -> int:
         """Return where in `numbers` and `weights` conditioning on one more variable begins."""
-        key = (family, fixed, variable)
-        if key not in self._steps:
-            self._steps[key] = self._make_step(*key)
-        return self._steps[key]
-
-    def _level(self, family: int, fixed: int) -> _Level:
-        key = (family, fixed)
-        if key not in self._levels:
-            self._levels[key] = self._make_level(*key)
-        return self._levels[key]
-
-    def _make_level(self, family: int, fixed: int) -> _Level:
-        members = self._members[family]
-        table = self._tables[family]
-        inside = [i for i, v in enumerate(members) if fixed >> v & 1]
-        outside = [i for i, v in enumerate(members) if not fixed >> v & 1]
-        configurations = prod(table.shape[i] for i in inside)
-        rows = table.transpose(inside + outside).reshape(configurations, -1)
-        scales = rows.max(axis=1)
-        possible = np.flatnonzero(scales > 0)
-        labels, first = index_rows(
-            equal_values(rows[possible] / scales[possible, None])
-        )
-        numbers = np.full(len(rows), -1, np.int32)
-        numbers[possible] = labels
-        return _Level(numbers, scales, possible[first])
-
-    def _make_step(self, family: int, fixed: int, variable: int) -> int:
         before = self._level(family, fixed)
         after = self._level(family, fixed | 1 << variable)
         r = self.cardinalities[variable]
-        inner = 1
-        for v in self._members[family]:
-            inner *= self.cardinalities[v] if v > variable and fixed >> v & 1 else 1
-        first = (
-            before.representatives // inner * (r * inner)
-            + before.representatives % inner
+        inner = prod(
+            self.cardinalities[v]
+            for v in self._members[family]
+            if v > variable and fixed >> v & 1
         )
-        at = (first[:, None] + np.arange(r) * inner).ravel()
 
+        def by_states(values: NDArray[Any]) -> NDArray[Any]:
+            """Return the values after the step for each residual and state before it."""
+            places = values.reshape(-1, r, inner).swapaxes(1, 2).reshape(-1, r)
+            return places[before.representatives].ravel()
+
+        scales = before.scales[before.representatives].repeat(r)
         start = self._used
-        size = len(before.representatives) * r
-        self._reserve(size)
-        self.numbers[start : start + size] = after.numbers[at]
-        scales = np.repeat(before.scales[before.representatives], r)
-        self.weights[start : start + size] = after.scales[at] / scales
-        self._used += size
-        return start
-
-    def _reserve(self, size: int) -> None:
-        while self._used + size > len(self.numbers):
+        self._used += len(scales)
+        while self._used > len(self.numbers):
             self.numbers = np.concatenate((self.numbers, np.empty_like(self.numbers)))
             self.weights = np.concatenate((self.weights, np.empty_like(self.weights)))
+        self.numbers[start : self._used] = by_states(after.numbers)
+        self.weights[start : self._used] = by_states(after.scales) / scales
+        return start
+
+    def _make_level(self, family: int, fixed: int) -> _Level:
+        """Return the residuals of a family's table for a set of fixed variables."""
+        table = self._tables[family]
+        is_outside = [not fixed >> v & 1 for v in self._members[family]]
+        axes = np.argsort(is_outside, kind="stable")
+        n_fixed = len(axes) - sum(is_outside)
+        shape = [table.shape[axis] for axis in axes[:n_fixed]]
+        rows = table.transpose(axes).reshape(prod(shape), -1)
+        scales = rows.max(axis=1)
+        possible = np.flatnonzero(scales > 0)
+        numbers = np.full(len(rows), -1, np.int32)
+        labels, first = index_rows(
+            equal_values(rows[possible] / scales[possible, None])
+        )
+        numbers[possible] = labels
+        return _Level(numbers, scales, possible[first])
 
 
 def mask_of(variables: Sequence[int]) -> int:

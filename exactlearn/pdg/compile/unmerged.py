@@ -7,13 +7,12 @@ given that configuration. Merging starts from this graph in the thesis (Figure 5
 proper never builds it (:mod:`exactlearn.pdg.compile.expansion`).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
+from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, normalised
 from exactlearn.bayesnet.variable_elimination import (
     eliminate_to_joint,
@@ -132,17 +131,18 @@ def _forest(cliques: CliqueTree, n_variables: int, first: int | None) -> Variabl
     order: list[int] = []
     contexts: list[tuple[int, ...]] = [()] * n_variables
     parents = [-1] * n_variables
-    last_of: dict[int, int] = {}
+    last_of = {
+        -1: -1
+    }  # the last variable of the chain of each clique, none above a root
     for clique in cliques.top_down:
-        above = cliques.parent[clique]
-        context = list(cliques.separators[clique])
-        parent = last_of[above] if above >= 0 else -1
+        context = cliques.separators[clique]
+        parent = last_of[cliques.parent[clique]]
         new = [v for v in cliques.cliques[clique] if v not in context]
         for v in sorted(new, key=lambda v: v != first):
-            contexts[v] = tuple(context)
+            contexts[v] = context
             parents[v] = parent
             order.append(v)
-            context.append(v)
+            context = (*context, v)
             parent = v
         last_of[clique] = parent
     return VariableForest(tuple(order), tuple(contexts), tuple(parents))
@@ -157,20 +157,17 @@ def _distributions(
     """
     nothing_observed = np.full(network.n_variables, -1, np.int16)
     distributions = {}
-    for clique in range(len(cliques.cliques)):
-        separator = cliques.separators[clique]
-        new = [v for v in cliques.cliques[clique] if v not in separator]
-        last = max(new, key=lambda v: len(forest.contexts[v]))
+    for clique in cliques.top_down:
+        # The context of a clique's last variable holds all others; the first ones are done.
+        last = max(cliques.cliques[clique], key=forest.order.index)
         members = (*forest.contexts[last], last)
         plan = plan_elimination(network, nothing_observed, members)
         joint, _ = eliminate_to_joint(network, nothing_observed, members, plan)
-        for v in new:
-            within = len(forest.contexts[v]) + 1
-            family = joint.sum(axis=tuple(range(within, len(members))))
-            family = family.reshape(-1, int(network.cardinalities[v]))
-            total = family.sum(axis=1, keepdims=True)
-            uniform = np.full_like(family, 1.0 / family.shape[1])
-            distributions[v] = np.divide(family, total, out=uniform, where=total > 0.0)
+        while joint.ndim and members[joint.ndim - 1] not in distributions:
+            v = members[joint.ndim - 1]
+            masses = joint.reshape(-1, joint.shape[-1])
+            distributions[v] = smoothed(masses, 0.0)
+            joint = joint.sum(axis=-1)
     return distributions
 
 
@@ -182,24 +179,13 @@ def _successors(
     The node of a child is that of the configuration of its context (Algorithm 4.17).
     """
     scope = (*forest.contexts[variable], variable)
-    shape = [int(cardinalities[v]) for v in scope]
-    configurations = np.indices(shape).reshape(len(shape), -1)
+    states = np.indices(cardinalities[list(scope)].tolist())
     children = forest.children[variable]
-    table = np.empty((configurations.shape[1], len(children)), np.int32)
-    for k, child in enumerate(forest.children[variable]):
-        table[:, k] = _places(forest.contexts[child], scope, configurations, shape)
-    return table.reshape(len(table) // shape[-1], shape[-1], len(children))
-
-
-def _places(
-    context: Sequence[int],
-    scope: Sequence[int],
-    configurations: NDArray[np.int64],
-    shape: Sequence[int],
-) -> NDArray[np.int64]:
-    """Return the number of a context's configuration within each configuration of a scope."""
-    places = np.zeros(configurations.shape[1], np.int64)
-    for v in context:
-        axis = scope.index(v)
-        places = places * shape[axis] + configurations[axis]
-    return places
+    r = int(cardinalities[variable])
+    table = np.empty((states[0].size // r, r, len(children)), np.int32)
+    for k, child in enumerate(children):
+        places = np.zeros_like(states[0])
+        for v in forest.contexts[child]:
+            places = places * cardinalities[v] + states[scope.index(v)]
+        table[:, :, k] = places.reshape(-1, r)
+    return table
