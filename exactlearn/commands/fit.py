@@ -32,19 +32,25 @@ from exactlearn.reporting.description import number
 MAX_CELLS = 3e9
 """Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
 
+Floats = NDArray[np.float64]
+
+Run = Callable[..., EMResult[Any]]
+"""Runs EM with a monitor and a time limit."""
+
+ModelOf = Callable[[Floats], Model]
+"""Returns the model with the parameters of an iteration."""
+
 Fitted = tuple[Model, dict[str, Any], str]
 """A fitted model, the keys of its record, and how the fit ended."""
-
-Floats = NDArray[np.float64]
 
 
 def run(options: Fit, output: Output) -> Answer:
     """Run the command."""
     model = _model(options)
-    formats, _ = MODEL_CLASSES[type(model)]
+    formats, em_of = MODEL_CLASSES[type(model)]
     require_suffix(output.path, tuple(formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
-    begun = clock()
+    begun = clock()  # without the reading
     require_weight(rows.table, "fit to")
     graph = None
     if options.missingness is not None:
@@ -53,15 +59,15 @@ def run(options: Fit, output: Output) -> Answer:
     # what is given replaces the defaults of the method
     tuning = {name: getattr(options, name) for name in TUNING if options.is_given(name)}
     method = options.method or _default_method(model, rows.table, graph, tuning)
-    is_network = isinstance(model, el.BayesianNetwork)
-    if method == "em" and (graph is None or is_network):
-        tuning["seed"] = options.seed
-        fitted, record, ended = _by_em(model, rows, graph, tuning, output)
+    if method == "em" and (graph is None or isinstance(model, el.BayesianNetwork)):
+        if "start" in tuning:
+            tuning["start"] = _start(tuning["start"], model, rows.table)
+        em = em_of(model, rows.table, graph or IGNORABLE, seed=options.seed, **tuning)
+        fitted, record, ended = _by_em(em, graph, output, rows.time_left)
     elif isinstance(model, el.BayesianNetwork):
-        if method != "graph":
-            tuning["separators"] = graph or options.separators or None
+        separators = graph or options.separators or None
         fitted, record, ended = _in_closed_form(
-            model, rows, graph, method, tuning, output
+            model, rows, method, separators, tuning, output
         )
     else:
         raise OptionError(
@@ -101,24 +107,23 @@ def _default_method(
     return "complete" if data.is_complete else "em"
 
 
-EM = tuple[Callable[..., EMResult[Any]], Callable[[Floats], Model]]
-"""The function that runs EM, and the model with the parameters of an iteration."""
-
-
 def _network_em(
     model: el.BayesianNetwork,
     data: el.Dataset,
     graph: el.MissingnessGraph,
     **tuning: Any,
-) -> EM:
+) -> tuple[Run, ModelOf]:
     """Return EM for a network together with the missingness indicators of a graph."""
     families = [*model.parents, *graph.parents(data.names)]
     extended = graph.extended(data)
 
+    def run(**monitor: Any) -> EMResult[Any]:
+        result = fit_with_indicators(data, model.parents, graph, **tuning, **monitor)
+        return replace(result, model=without_indicators(result.model, graph))
+
     def model_of(parameters: Floats) -> Model:
         return without_indicators(network_of(extended, families, parameters), graph)
 
-    run = partial(fit_with_indicators, data, model.parents, graph, **tuning)
     return run, model_of
 
 
@@ -129,7 +134,7 @@ def _naive_bayes_em(
     *,
     seed: int,
     **tuning: Any,
-) -> EM:
+) -> tuple[Run, ModelOf]:
     """Return EM for a naive Bayes model, which has no random starts."""
     if "starts" in tuning:
         raise OptionError(
@@ -148,12 +153,14 @@ def _decision_graph_em(
     data: el.Dataset,
     graph: el.MissingnessGraph,
     **tuning: Any,
-) -> EM:
+) -> tuple[Run, ModelOf]:
     """Return EM for a decision graph."""
     return partial(el.refine, model, data, **tuning), model.with_parameters
 
 
-MODEL_CLASSES: Mapping[type[Model], tuple[Mapping[str, Any], Callable[..., EM]]] = {
+MODEL_CLASSES: Mapping[
+    type[Model], tuple[Mapping[str, Any], Callable[..., tuple[Run, ModelOf]]]
+] = {
     el.BayesianNetwork: (NETWORKS, _network_em),
     el.NaiveBayes: (NAIVE_BAYES, _naive_bayes_em),
     el.DecisionGraph: (GRAPHS, _decision_graph_em),
@@ -165,20 +172,13 @@ TUNING = ("iterations", "tolerance", "starts", "start", "smoothing")
 
 
 def _by_em(
-    model: Model,
-    rows: Rows,
+    em: tuple[Run, ModelOf],
     graph: el.MissingnessGraph | None,
-    tuning: dict[str, Any],
     output: Output,
+    time_limit: float | None,
 ) -> Fitted:
     """Fit a model by EM: a network together with the indicators of a missingness graph."""
-    if "start" in tuning:
-        tuning["start"] = _start(tuning["start"], model, rows.table)
-    indicators = graph or IGNORABLE
-    _, em_of = MODEL_CLASSES[type(model)]
-    em = em_of(model, rows.table, indicators, **tuning)
-    result, ended = _monitored(em, output, rows.time_left)
-    fitted = result.model
+    result, ended = _monitored(*em, output, time_limit)
     record = {
         "log_likelihood": result.log_likelihood,
         "log_likelihood_before": result.log_likelihoods[0],
@@ -188,17 +188,14 @@ def _by_em(
     }
     if result.smoothing is not None:
         record["smoothing"] = result.smoothing
-    if isinstance(model, el.BayesianNetwork):
-        fitted = without_indicators(fitted, indicators)
-        if graph is not None:
-            output.note(
-                "The log-likelihood is that of the observed cells and of which are missing"
-            )
-            recoveries = el.recoverability(model.parents, model.names, graph)
-            record["families"] = {
-                recovery.child: recovery.to_dict() for recovery in recoveries
-            }
-    return fitted, record, ended
+    if graph is not None:
+        output.note(
+            "The log-likelihood is that of the observed cells and of which are missing"
+        )
+        network = result.model
+        recoveries = el.recoverability(network.parents, network.names, graph)
+        record["families"] = {family.child: family.to_dict() for family in recoveries}
+    return result.model, record, ended
 
 
 def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
@@ -216,10 +213,9 @@ def _start(start: str, model: Model, data: el.Dataset) -> el.BayesianNetwork:
 
 
 def _monitored(
-    em: EM, output: Output, time_limit: float | None
+    run: Run, model_of: ModelOf, output: Output, time_limit: float | None
 ) -> tuple[EMResult[Any], str]:
     """Run EM, show its progress and write its best models; return its result, and how it ended."""
-    run, model_of = em
     best: EMState | None = None
     begun = 0
     with output.progress_display("EM") as display:
@@ -257,19 +253,19 @@ def _monitored(
 def _in_closed_form(
     model: el.BayesianNetwork,
     rows: Rows,
-    graph: el.MissingnessGraph | None,
     method: str,
-    options: Mapping[str, Any],
+    separators: Any,
+    tuning: Mapping[str, Any],
     output: Output,
 ) -> Fitted:
     """Estimate a network by deletion, or by the formulas of a missingness graph."""
-    fit: DeletionFit
-    if graph is not None and method == "graph":
-        fit = el.fit_by_missingness_graph(rows.table, model.parents, graph, **options)
+    if method == "graph":
+        estimate = partial(el.fit_by_missingness_graph, missingness=separators)
     else:
         # 'complete' counts available cases
         estimator: Any = "aca" if method == "complete" else method
-        fit = el.fit_deletion(rows.table, model.parents, method=estimator, **options)
+        estimate = partial(el.fit_deletion, method=estimator, separators=separators)
+    fit: DeletionFit = estimate(rows.table, model.parents, **tuning)
     record: dict[str, Any] = {"log_likelihood": None, "iterations": 1}
     if rows.ended != "interrupted":
         record["log_likelihood"] = _log_likelihood(fit.model, rows.table, output)
