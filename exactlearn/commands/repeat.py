@@ -36,29 +36,19 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
     with TemporaryDirectory(dir=temporary_folder()) as scratch:
-        folder = Path(scratch, "output")
-        folder.mkdir()
-
-        def placed(name: str, about: About) -> str:
-            return str(Path(scratch, Path(name).name)) if about.writes else name
-
-        place = output.path
-        if place is None and (made.output or made.command[1] == "run"):
-            place = folder / Path(made.output or "results").name
-        now = provenance.Provenance(
-            moved(options, placed), step=made.name, output=place
-        )
+        now, quiet = _prepared(made, options, Path(scratch), output)
         for text in _changes(made, now.to_dict()):  # the command may fail by it
             output.note(text)
-        quiet = replace(output, path=place, as_json=True, quiet=output.path is None)
         require_places(now.options, quiet, path)
         with provenance.running(now):
             repeated = quiet.written(body_of(made.name)(now.options, quiet))
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
         record = dict(repeated.record)
-        if place is not None and place.suffix == ".json":
-            record = {**read_json(place), **record}
+        if quiet.path is not None and quiet.path.suffix == ".json":
+            record = {**read_json(quiet.path), **record}
+
+    # the keys that both records have are compared
     compared = [key for key in recorded if key in record and not _is_volatile(key)]
     if not compared:
         raise FormatError(
@@ -77,6 +67,28 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
         "record": record,
     }
     return Answer(record=comparison, status="failed" if differences else "done")
+
+
+def _prepared(
+    made: "MadeBy", options: Declared, scratch: Path, output: Output
+) -> tuple[provenance.Provenance, Output]:
+    """Return the repetition and where it writes: where ``output`` says, or below a scratch folder.
+
+    Files that options name are written below the scratch folder in any case.
+    """
+
+    def placed(name: str, about: About) -> str:
+        return str(scratch / Path(name).name) if about.writes else name
+
+    folder = scratch / "output"
+    folder.mkdir()
+    place = output.path
+    if place is None and (made.output or made.command[1] == "run"):
+        place = folder / Path(made.output or "results").name
+    options = moved(options, placed)
+    now = provenance.Provenance(options, step=made.name, output=place)
+    is_quiet = output.path is None
+    return now, replace(output, path=place, as_json=True, quiet=is_quiet)
 
 
 def read_record(path: Path) -> Any:
@@ -138,7 +150,7 @@ class MadeBy:
 
 
 def made_with(record: Any, path: Path) -> tuple[MadeBy, Declared]:
-    """Return how a record was made, from its key ``made_by``, and the options of the command.
+    """Return the command that made a record, from its key ``made_by``, and its options.
 
     Raises
     ------
@@ -213,27 +225,25 @@ def _differences(
 
     Of a path below one of ``written`` only the last part is compared.
     """
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*recorded, *now]):
-            if not _is_volatile(key):
-                yield from _differences(
-                    recorded.get(key), now.get(key), written, f"{place}.{key}"
-                )
-    elif (
-        isinstance(recorded, list)
-        and isinstance(now, list)
-        and len(recorded) == len(now)
-    ):
-        for k, (before, after) in enumerate(zip(recorded, now, strict=True)):
-            yield from _differences(before, after, written, f"{place}[{k}]")
-    elif not _are_equal(recorded, now, written):
-        yield {"key": place, "recorded": recorded, "now": now}
+    match recorded, now:
+        case dict(), dict():
+            for key in dict.fromkeys([*recorded, *now]):
+                if not _is_volatile(key):
+                    yield from _differences(
+                        recorded.get(key), now.get(key), written, f"{place}.{key}"
+                    )
+        case list(), list() if len(recorded) == len(now):
+            for k, (before, after) in enumerate(zip(recorded, now, strict=True)):
+                yield from _differences(before, after, written, f"{place}[{k}]")
+        case _ if not _are_equal(recorded, now, written):
+            yield {"key": place, "recorded": recorded, "now": now}
 
 
 def _are_equal(recorded: Any, now: Any, written: tuple[str, str]) -> bool:
     """Return whether two single values are equal: numbers nearly, paths by their last parts."""
-    if isinstance(recorded, float) and isinstance(now, float | int):
-        return isclose(recorded, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    if isinstance(now, str) and now.startswith(written):
-        return Path(now).name == Path(str(recorded)).name
+    match recorded, now:
+        case float(), float() | int():
+            return isclose(recorded, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        case _, str() if now.startswith(written):
+            return Path(now).name == Path(str(recorded)).name
     return bool(recorded == now)

@@ -294,13 +294,13 @@ def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Table]]:
 
 def _tables_at(value: Any, path: Sequence[str]) -> Iterator[Table]:
     """Yield the table at a path, made where it is missing; of a list of tables, each."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from _tables_at(entry, path)
-    elif isinstance(value, dict):
-        if path:
+    match value:
+        case list():
+            for entry in value:
+                yield from _tables_at(entry, path)
+        case dict() if path:
             yield from _tables_at(value.setdefault(path[0], {}), path[1:])
-        else:
+        case dict():
             yield value
 
 
@@ -308,16 +308,17 @@ def _varied(
     value: Any, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
     """Yield the path of each key that a sweep varies, and its values."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _varied(inner, (*path, key))
-    elif path[1:] and isinstance(value, list) and value:
-        yield path, value
-    else:
-        key = ".".join(("sweep", *path))
-        raise OptionError(
-            f"key '{key}': expected a list of values, found {shown(value)}"
-        )
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from _varied(inner, (*path, key))
+        case [_, *_] if len(path) > 1:
+            yield path, value
+        case _:
+            key = ".".join(("sweep", *path))
+            raise OptionError(
+                f"key '{key}': expected a list of values, found {shown(value)}"
+            )
 
 
 def _step(
