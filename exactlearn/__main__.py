@@ -101,24 +101,25 @@ def as_option(parameter: str, value: Any = None) -> str:
     >>> as_option("header", False), as_option("score", "bdeu"), as_option("time_limit")
     ('--no-header', '--score bdeu', '--time-limit')
     """
-    if value is False:
-        return f"--no-{parameter}"
     flag = f"--{parameter.replace('_', '-')}"
-    if (
-        parameter == "states"
-        and isinstance(value, Mapping)
-        and [*value.values()] == ["*"] * len(value)
-    ):
-        return f"--categorical {','.join(value)!r}"
-    if isinstance(value, Mapping):
-        entries = []
-        for name, states in value.items():
-            text = states if isinstance(states, str) else ",".join(states)
-            entries.append(f"{name}={text}")
-        value = entries
-    if isinstance(value, list | tuple):
-        return " ".join(f"{flag} {entry!r}" for entry in value)
-    return flag if value is None or value is True else f"{flag} {value}"
+    match value:
+        case None | True:
+            return flag
+        case False:
+            return f"--no-{parameter}"
+        case Mapping() if parameter == "states" and all(
+            x == "*" for x in value.values()
+        ):
+            return f"--categorical {','.join(value)!r}"
+        case Mapping():
+            entries = []
+            for name, states in value.items():
+                text = states if isinstance(states, str) else ",".join(states)
+                entries.append(f"{name}={text}")
+            return as_option(parameter, entries)
+        case list() | tuple():
+            return " ".join(f"{flag} {entry!r}" for entry in value)
+    return f"{flag} {value}"
 
 
 def _exit_status(read: Callable[[], Any], debug: bool) -> int:
@@ -148,18 +149,19 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
 
 def _status_of(error: BaseException, debug: bool) -> int:
     """Print an error in one line, unless it is the command's way to end, and return its status."""
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    if isinstance(error, click.ClickException):
-        vars(error)["message"] = printable(shortened(error.message))
-        error.show()
-        return error.exit_code
-    if isinstance(error, click.Abort | KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        # Python ends by the signal when the interrupt came while it ran a text, as definitions of
-        # data classes do, even where it was caught; until it has run another one.
-        exec("")
-        return ExitStatus.INTERRUPTED
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.ClickException():
+            vars(error)["message"] = printable(shortened(error.message))
+            error.show()
+            return error.exit_code
+        case click.Abort() | KeyboardInterrupt():
+            click.echo("Interrupted.", err=True)
+            # Python ends by the signal when the interrupt came while it ran a text, as definitions
+            # of data classes do, even where it was caught; until it has run another one.
+            exec("")
+            return ExitStatus.INTERRUPTED
     if debug:
         traceback.print_exception(error)
     message, status = _message(error)
@@ -199,17 +201,20 @@ def _drop_unwritten() -> None:
 
 def _message(error: BaseException) -> tuple[str, ExitStatus]:
     """Return the message and the exit status of an error."""
-    if isinstance(error, ExactlearnError):
-        return str(error), error.exit_status
-    if isinstance(error, OSError):
-        full = error.errno == errno.ENOSPC  # of a file that is full, writing names it
-        place = error.filename or ("standard output" if full else "")
-        message = f"{place}{': ' if place else ''}{error.strerror or error}"
-        return shortened(message, MAX_FOREIGN), ExitStatus.MISTAKE
-    if isinstance(error, MemoryError):
-        reason = f" ({error})" if str(error) else ""
-        message = f"not enough memory{reason}: take fewer rows, variables or parents"
-        return message, ExitStatus.MISTAKE
+    match error:
+        case ExactlearnError():
+            return str(error), error.exit_status
+        case OSError():
+            is_full = (
+                error.errno == errno.ENOSPC
+            )  # of a file that is full, writing names it
+            place = error.filename or ("standard output" if is_full else "")
+            message = f"{place}{': ' if place else ''}{error.strerror or error}"
+            return shortened(message, MAX_FOREIGN), ExitStatus.MISTAKE
+        case MemoryError():
+            reason = f" ({error})" if str(error) else ""
+            advice = "take fewer rows, variables or parents"
+            return f"not enough memory{reason}: {advice}", ExitStatus.MISTAKE
     return (
         f"unexpected {type(error).__name__}: {shortened(str(error), MAX_FOREIGN)}. This is a fault "
         "of exactlearn, not of your input; run again with --debug and report the traceback.",

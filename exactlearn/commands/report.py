@@ -144,19 +144,22 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
     FormatError
         When a record or model does not follow its format.
     """
-    if isinstance(source, LearnedNetwork):
-        return PageContent(
-            "Learned network", source.to_dict(), source.dataset, source.network
-        )
-    if isinstance(source, el.BayesianNetwork | el.DecisionGraph):
-        return PageContent("Model", **_of_model(source))
-    if not isinstance(source, Path):
-        expected = (
-            "a learned network, a model, or the path of a folder, record or model"
-        )
-        raise refusal(
-            "result", expected, source, "learn from a table with learn(table)"
-        )
+    match source:
+        case LearnedNetwork():
+            return PageContent(
+                "Learned network", source.to_dict(), source.dataset, source.network
+            )
+        case el.BayesianNetwork() | el.DecisionGraph():
+            return PageContent("Model", **_of_model(source))
+        case Path():
+            pass
+        case _:
+            raise refusal(
+                "result",
+                "a learned network, a model, or the path of a folder, record or model",
+                source,
+                "learn from a table with learn(table)",
+            )
     if not source.exists():
         raise OptionError(
             f"{source}: no such file or folder; give what a command wrote with -o"
