@@ -95,7 +95,7 @@ DeletionMethod = Literal[
 ]
 DELETION_METHODS: tuple[DeletionMethod, ...] = get_args(DeletionMethod)
 
-_LEAST_VARIANCE = 1e-30
+_MIN_VARIANCE = 1e-30
 """Variance of a certain estimate: its weight stays finite."""
 
 _BLOCK = 2.0**21
@@ -104,7 +104,7 @@ _BLOCK = 2.0**21
 
 @dataclass(frozen=True)
 class FamilyEstimate:
-    """How the distribution of a family was estimated.
+    """The rows and estimators behind the estimated distribution of a family.
 
     Parameters
     ----------
@@ -238,25 +238,25 @@ def fit_deletion(
             f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'"
         )
     estimator = FamilyEstimator(dataset, method, aggregation, separators, smoothing)
-    found = [estimator.estimate(child, family) for child, family in enumerate(families)]
-    has_factors = [
-        not estimator.is_full[[*family, v]].all() for v, family in enumerate(families)
-    ]
-    smoothings = [
-        0.0 if method == "f-mcar" and factors else smoothing for factors in has_factors
-    ]
-    return network_of_counts(dataset, families, method, found, smoothings)
+    estimates = []
+    smoothings = []
+    for child, family in enumerate(families):
+        estimates.append(estimator.estimate(child, family))
+        # F-MCAR has smoothed the factors of families with missing cells.
+        has_factors = method == "f-mcar" and not estimator.observes_all(child, family)
+        smoothings.append(0.0 if has_factors else smoothing)
+    return network_of_counts(dataset, families, method, estimates, smoothings)
 
 
 def network_of_counts(
     dataset: Dataset,
     families: tuple[tuple[int, ...], ...],
     method: DeletionMethod | Literal["graph"],
-    found: Iterable[tuple[Floats, FamilyEstimate]],
+    estimated: Iterable[tuple[Floats, FamilyEstimate]],
     smoothings: Iterable[float],
 ) -> DeletionFit:
-    """Return the network of families' counts with pseudo-counts, and how they were estimated."""
-    counts, estimates = zip(*found, strict=True)
+    """Return the network of families' counts with pseudo-counts, and their estimates."""
+    counts, estimates = zip(*estimated, strict=True)
     tables = tuple(map(smoothed, counts, smoothings))
     return DeletionFit(
         BayesianNetwork(dataset.names, dataset.states, families, tables),
@@ -272,14 +272,14 @@ class _Groups(NamedTuple):
     ----------
     labels
         The group of each row.
-    rest
+    configuration
         The configuration of the fully observed members of a family in each group.
     weights
         The weight of each group in the mixture.
     """
 
     labels: NDArray[np.integer]
-    rest: NDArray[np.int64]
+    configuration: NDArray[np.int64]
     weights: Floats
 
 
@@ -314,6 +314,9 @@ class FamilyEstimator:
         self.smoothing = smoothing
         self.aggregation = aggregation
         self.weights = self.dataset.row_weights
+        # Where rows support nothing, F-MAR leaves it to F-MCAR, and D-MAR to D-MCAR.
+        weaker = method.removeprefix("i").replace("-mar", "-mcar")
+        self.methods = tuple(dict.fromkeys((method, weaker)))
         self.is_factored = "f-" in method
         self.informed: dict[int, frozenset[int]] | None = None
         if method.startswith("i"):
@@ -341,39 +344,37 @@ class FamilyEstimator:
         """
         return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
 
+    def observes_all(self, child: int, parents: Sequence[int]) -> bool:
+        """Return whether every row observes a family."""
+        return bool(self.is_full[[*parents, child]].all())
+
     def estimate(
         self, child: int, parents: Sequence[int]
     ) -> tuple[Floats, FamilyEstimate]:
-        """Return the counts of a family, axes as in its table, and how they were estimated.
+        """Return the counts of a family, axes as in its table, and their estimate.
 
         The counts sum to the weight of the rows that observe the family, or for factored
         estimators of those used.
         """
+        if self.method == "cca" and self.complete.n_rows:
+            return self.counted(self.complete, child, parents, "cca")
         if self.method == "cca":
-            rows, name = (
-                (self.complete, "cca")
-                if self.complete.n_rows
-                else (self.dataset, "aca")
-            )
-            return self.counted(rows, child, parents, name)
-        if self.method in ("aca", "d-mcar") or self.is_full[[*parents, child]].all():
+            return self.counted(self.dataset, child, parents, "aca")
+        if self.method in ("aca", "d-mcar") or self.observes_all(child, parents):
             return self.counted(self.dataset, child, parents, self.method)
-        separators = None
-        if self.informed is not None:
-            separators = sorted(
-                {s for v in (*parents, child) for s in self.informed.get(v, ())}
-            )
-        return self.mixed(child, parents, separators)
+        if self.informed is None:
+            return self.mixed(child, parents, None)
+        separators = [self.informed.get(v, frozenset()) for v in (*parents, child)]
+        return self.mixed(child, parents, sorted(frozenset().union(*separators)))
 
     def counted(
         self, dataset: Dataset, child: int, parents: Sequence[int], name: str
     ) -> tuple[Floats, FamilyEstimate]:
         """Count a family in the rows of a table that observe it."""
         counts = full_counts(dataset, child, parents)
-        used = observed = float(counts.sum())
-        if dataset is not self.dataset:
-            observed = self.observing([*parents, child])
+        used = float(counts.sum())
         weights = {name: used} if used else {"prior": float(self.weights.sum())}
+        observed = self.observing([*parents, child])
         return counts, FamilyEstimate(used, observed, weights)
 
     def mixed(
@@ -381,54 +382,83 @@ class FamilyEstimator:
     ) -> tuple[Floats, FamilyEstimate]:
         """Mix the distributions of a family's partially observed members over groups of rows.
 
-        The groups are the rows' contexts, the configurations of all fully observed variables or of
-        separators and the family's own; for F-MCAR the rows that it uses are one group.
+        Parameters
+        ----------
+        child, parents
+            The family, of which some row lacks a member.
+        separators
+            Fully observed variables that the groups of rows agree on, beside those of the family;
+            all of them where there is ``None``.
+
+        Returns
+        -------
+        As :meth:`estimate` does.
         """
         shape = table_shape(self.dataset, child, parents)
         family = [*parents, child]
-        weaker = self.method.removeprefix("i").replace("-mar", "-mcar")
-        rest = [] if self.method == "f-mcar" else [v for v in family if self.is_full[v]]
-        members = [v for v in family if v not in rest]
-        of_rest = self._configurations(rest)
-        n_rest = prod(shape[family.index(v)] for v in rest)
-        if self.method == "f-mcar":
-            useful = self.weights @ (self.dataset.codes.T[family] >= 0).any(axis=0)
-            groups = _Groups(of_rest, np.zeros(1, np.int64), np.array([useful]))
-        else:
-            every = np.flatnonzero(self.is_full).tolist()
-            context = every if separators is None else {*separators, *rest}
-            labels, first = self.contexts(tuple(sorted(context)))
-            weights_of = weight_by(labels, self.weights, len(first))
-            groups = _Groups(labels, of_rest[first], weights_of)
+        # F-MCAR factorises all members, the others those that some row lacks.
+        is_fixed = self.is_full & (self.method != "f-mcar")
+        fixed = [v for v in family if is_fixed[v]]
+        members = [v for v in family if not is_fixed[v]]
+        labels = self._configurations(fixed)
+        n_labels = int(self.dataset.cardinalities[fixed].prod())
+        groups = self._groups(family, fixed, labels, separators)
         used = float(groups.weights.sum())
-        observed = self.observing(family)
+        # Groups without support are left to the weaker estimator, and at last to the prior.
         mixture = self._factored if self.is_factored else self._direct
         table = np.zeros(prod(shape))
         weights: dict[str, float] = {}
-        for name in dict.fromkeys((self.method, weaker)):
-            found = mixture(
-                members, groups, len(table), self.smoothing * (name == "f-mcar")
-            )
-            table = table + found[0]
-            left = ~found[1]
-            weights[name] = float(groups.weights[found[1]].sum())
-            unsupported = weight_by(groups.rest[left], groups.weights[left], n_rest)
-            groups = _Groups(of_rest, np.arange(n_rest), unsupported)
+        for method in self.methods:
+            smoothing = self.smoothing if method == "f-mcar" else 0.0
+            part, supported = mixture(members, groups, len(table), smoothing)
+            table += part
+            weights[method] = float(groups.weights[supported].sum())
+            configuration = groups.configuration[~supported]
+            left = weight_by(configuration, groups.weights[~supported], n_labels)
+            groups = _Groups(labels, np.arange(n_labels), left)
         weights["prior"] = float(groups.weights.sum())
-        if not observed:
-            weights = {"prior": used}  # of the factors that no row supports, in f-mcar
+        observed = self.observing(family)
+        if not observed:  # of the factors that no row supports, in f-mcar
+            weights = {"prior": used}
+        # The counts, in proportion to the mixture, with the axes of the family.
         n = used if self.is_factored else observed or used
+        order = [*fixed, *members]
         counts = table * (n / max(float(table.sum()), 1e-300))
-        order = [*rest, *members]
         counts = counts.reshape(self.dataset.cardinalities[order])
-        return counts.transpose([order.index(v) for v in family]), FamilyEstimate(
-            used,
-            observed,
-            {name: weight for name, weight in weights.items() if weight},
-            separators
+        names = self.dataset.names
+        estimate = FamilyEstimate(
+            rows=used,
+            observed=observed,
+            weights={method: weight for method, weight in weights.items() if weight},
+            separators=None
             if separators is None
-            else tuple(self.dataset.names[v] for v in separators),
+            else (*(names[v] for v in separators),),
         )
+        return counts.transpose([order.index(v) for v in family]), estimate
+
+    def _groups(
+        self,
+        family: Sequence[int],
+        fixed: Sequence[int],
+        labels: NDArray[np.int64],
+        separators: Sequence[int] | None,
+    ) -> _Groups:
+        """Return the groups of rows whose distributions are mixed.
+
+        For F-MCAR they are one group of the rows that it uses, those that observe a member; else
+        the contexts: the configurations of separators, or of all fully observed variables.
+        ``labels`` has the configuration of the family's ``fixed`` members in each row.
+        """
+        if self.method == "f-mcar":
+            useful = self.weights @ (self.dataset.codes.T[family] >= 0).any(axis=0)
+            return _Groups(labels, np.zeros(1, np.int64), np.array([useful]))
+        if separators is None:
+            context = np.flatnonzero(self.is_full).tolist()
+        else:
+            context = sorted({*separators, *fixed})
+        contexts, first = self.contexts(tuple(context))
+        weights = weight_by(contexts, self.weights, len(first))
+        return _Groups(contexts, labels[first], weights)
 
     def _direct(
         self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
@@ -447,7 +477,7 @@ class FamilyEstimator:
         weights = self.weights[observing]
         totals = weight_by(labels, weights, len(groups.weights))
         weights = weights * (groups.weights * reciprocal(totals))[labels]
-        cells = configurations(columns[observing], sizes, groups.rest[labels])
+        cells = configurations(columns[observing], sizes, groups.configuration[labels])
         return weight_by(cells, weights, size), totals > 0
 
     def _factored(
@@ -463,33 +493,33 @@ class FamilyEstimator:
                 f"the factorisations of {names} would take {lattice} counts, more than "
                 f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
             )
-        observing = (columns >= 0).all(axis=1)
+        # Without pseudo-counts a group needs a row that observes all members.
         supported = groups.weights > 0
         if not smoothing:
-            seen = weight_by(
-                groups.labels[observing], self.weights[observing], len(supported)
-            )
-            supported &= seen > 0
-        chosen = np.flatnonzero(supported)
-        used = supported[groups.labels]
-        labels = (np.cumsum(supported) - 1)[groups.labels[used]]
-        numbers = configurations(columns[used], sizes + 1, labels)
-        weights = self.weights[used]
+            observing = (columns >= 0).all(axis=1)
+            labels = groups.labels[observing]
+            supported &= weight_by(labels, self.weights[observing], len(supported)) > 0
+        numbers = np.flatnonzero(supported)
+        is_used = supported[groups.labels]
+        labels = (np.cumsum(supported) - 1)[groups.labels[is_used]]
+        cells = configurations(columns[is_used], sizes + 1, labels)
+        weights = self.weights[is_used]
+        # The lattices of a block of groups at a time.
         table = np.zeros(size)
-        for block in blocks(np.full(len(chosen), float(lattice)), _BLOCK):
-            first = block.start * lattice
+        for block in blocks(np.full(len(numbers), float(lattice)), _BLOCK):
             n = block.stop - block.start
-            own = (labels >= block.start) & (labels < block.stop)
-            counts = weight_by(numbers[own] - first, weights[own], n * lattice)
-            shares = factored_distributions(
+            inside = (labels >= block.start) & (labels < block.stop)
+            places = cells[inside] - block.start * lattice
+            counts = weight_by(places, weights[inside], n * lattice)
+            distributions = factored_distributions(
                 counts.reshape(n, *(sizes + 1)), self.aggregation, smoothing
             )
-            rest = groups.rest[chosen[block]]
-            of_groups = groups.weights[chosen[block]]
-            cells = rest[:, np.newaxis] * shares.shape[1] + np.arange(shares.shape[1])
-            table += weight_by(
-                cells.ravel(), (shares * of_groups[:, np.newaxis]).ravel(), size
-            )
+            group = numbers[block]
+            width = distributions.shape[1]
+            first = groups.configuration[group, np.newaxis] * width
+            distributions *= groups.weights[group, np.newaxis]
+            places = first + np.arange(width)
+            table += weight_by(places.ravel(), distributions.ravel(), size)
         return table, supported
 
     def observing(self, variables: Sequence[int]) -> float:
@@ -522,7 +552,7 @@ def factored_distributions(
 
     Returns
     -------
-    shares
+    distributions
         The probability of each configuration, shape (groups, configurations).
 
     Examples
@@ -537,27 +567,33 @@ def factored_distributions(
     estimates = [np.ones((len(counts), *[1] * k))]
     variances = [np.zeros(len(counts))]
     for node in range(1, 2**k):
+        # N_S, the weight of the rows that observe the variables of the node, S.
         inside = [i for i in range(k) if node >> i & 1]
-        seen = counts[:, *(slice(-1) if i in inside else slice(None) for i in range(k))]
-        outside = tuple(i + 1 for i in range(k) if i not in inside)
-        seen = seen.sum(axis=outside, keepdims=True) + smoothing
+        observed = counts
+        for i in range(k):
+            if i in inside:
+                observed = observed.take(range(sizes[i]), i + 1)
+            else:
+                observed = observed.sum(axis=i + 1, keepdims=True)
+        observed = observed + smoothing
         size = prod(sizes[i] for i in inside)
-        inverse = reciprocal(seen.sum(axis=axes))
+        inverse = reciprocal(observed.sum(axis=axes))
+        # An estimate from the node without each of the variables, and its variance.
         edges = []
         spreads = []
         for i in inside:
             below = node ^ 1 << i
-            edges.append(
-                estimates[below] * seen * reciprocal(seen.sum(i + 1, keepdims=True))
-            )
+            factor = observed * reciprocal(observed.sum(i + 1, keepdims=True))
+            edges.append(estimates[below] * factor)
             spreads.append((size - size // sizes[i]) * inverse + variances[below])
+        # Their weighted mean.
         spread = np.stack(spreads)
-        shares = np.ones_like(spread)
+        edge_weights = np.ones_like(spread)
         if aggregation == "inverse-variance":
-            shares /= np.maximum(spread, _LEAST_VARIANCE)
-        shares /= shares.sum(axis=0)
-        estimates.append(np.einsum("eg,eg...->g...", shares, np.stack(edges)))
-        variances.append((shares * spread).sum(axis=0))
+            edge_weights /= np.maximum(spread, _MIN_VARIANCE)
+        edge_weights /= edge_weights.sum(axis=0)
+        estimates.append(np.einsum("eg,eg...->g...", edge_weights, np.stack(edges)))
+        variances.append((edge_weights * spread).sum(axis=0))
     joint = estimates[-1].reshape(len(counts), -1)
     return joint * reciprocal(joint.sum(axis=1, keepdims=True))
 

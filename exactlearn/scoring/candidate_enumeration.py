@@ -414,20 +414,8 @@ def _join(
     # The set with the added variable as its first element, and each union once.
     partner = level.find(level.ranks[row] - first + added)
     is_new = (added < first) | ((added > first) & (partner < 0))
-    row = row[is_new]
-    added = added[is_new]
-    first = first[is_new]
-    partner = partner[is_new]
-    is_below = added < first
-    high = np.where(is_below, row, partner)
-    low = np.where(is_below, partner, row)
-    # Only families that neither of the two closes are looked at.
-    tail = np.maximum(level.best[high, 1:], level.best[low, 1:])
-    best = np.column_stack([level.best[low, 0], level.best[high, 0], tail])
-    is_open = (~np.isnan(best)).any(axis=1)
-    ends = np.sort(np.column_stack([first, added])[is_open], axis=1)
-    sets = np.column_stack([ends, level.sets[row[is_open], 1:]]).astype(np.int32)
-    best = best[is_open]
+    ends = np.sort(np.column_stack([first, added])[is_new], axis=1)
+    sets = np.column_stack([ends, level.sets[row[is_new], 1:]]).astype(np.int32)
     size = sets.shape[1]
     # Ranks: an element after the one that is left out moves one place down.
     moved = choose[sets, np.arange(size)]
@@ -438,9 +426,9 @@ def _join(
         + moved.sum(axis=1)[:, None]
         - np.cumsum(moved, axis=1)
     )
-    joined = Joined(
-        sets, kept.sum(axis=1), without, np.empty(sets.shape, np.int64), best
-    )
+    nodes = np.empty(sets.shape, np.int64)
+    unbounded = np.full(sets.shape, -np.inf)
+    joined = Joined(sets, kept.sum(axis=1), without, nodes, unbounded)
     joined = joined.part(np.argsort(joined.ranks, kind="stable"))
     # Each element's best subset, over all sets with one element less.
     for u in range(size):

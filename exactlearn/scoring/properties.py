@@ -6,7 +6,6 @@ docs/theory/scoring.md and docs/theory/augmentation.md prove what follows from e
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
@@ -90,18 +89,6 @@ class Domain(NamedTuple):
         )
 
 
-def properties(score: Score, domain: Domain) -> Properties:
-    """Check a score on a domain."""
-    check = _properties if _is_hashable(score) else _properties.__wrapped__
-    return check(score, domain)
-
-
-def is_convex(score: Score, domain: Domain) -> bool:
-    """Return whether the scores of families are convex in their tables (theorem *Row classes*)."""
-    check = _is_convex if _is_hashable(score) else _is_convex.__wrapped__
-    return check(score, domain.states, domain.total)
-
-
 def is_equivalent(score: Score, domain: Domain) -> bool:
     """Return whether Markov equivalent networks have the same score (theorem *Set values*).
 
@@ -130,17 +117,8 @@ def _is_symmetric(score: Score, r: int, s: int, q: float, total: float) -> bool:
     return bool(np.isclose(as_parent, as_child, rtol=TOLERANCE, atol=TOLERANCE))
 
 
-def _is_hashable(score: Score) -> bool:
-    """Return whether the properties of a score can be kept: not those of one that may change."""
-    try:
-        hash(score)
-    except TypeError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=64)
-def _properties(score: Score, domain: Domain) -> Properties:
+def properties(score: Score, domain: Domain) -> Properties:
+    """Check a score on a domain."""
     states, total, is_whole = domain
     counts = _counts(total, is_whole)
     rates = {}
@@ -230,12 +208,14 @@ def _is_proportional(score: Score, r: int, total: float) -> bool:
     )
 
 
-@lru_cache(maxsize=64)
-def _is_convex(score: Score, states: tuple[int, ...], total: float) -> bool:
-    """Return whether no table scores more than the mean of two tables on either side of it."""
+def is_convex(score: Score, domain: Domain) -> bool:
+    """Return whether the scores of families are convex in their tables (theorem *Row classes*).
+
+    Then no table scores more than the mean of two tables on either side of it.
+    """
     rng = np.random.default_rng(0)
-    largest = max(2, int(min(total, SMALL_COUNTS)))
-    for r in states:
+    largest = max(2, int(min(domain.total, SMALL_COUNTS)))
+    for r in domain.states:
         # Pairs of tables whose mean is whole; some cells do not differ.
         drawn = rng.integers(0, largest + 1, (2, PAIRS, r)) * (
             rng.random((2, PAIRS, r)) < 0.7

@@ -244,7 +244,10 @@ def _sum_sets(
                 sums[i, form] = value(functions, numbers[i, form], rows.total)
             continue
         count_set(sets[i, : depth + 1], rows, stack, entries)
-        n_counts, cells[i] = take_counts(rows, stack, entries, depth, sets[i, 0])
+        n_counts = take_counts(rows, stack, entries, depth, sets[i, 0])
+        cells[i] = 0.0
+        for c in range(n_counts):
+            cells[i] += min(stack.counts[c], 1.0)
         for form in range(numbers.shape[1]):
             sums[i, form] = _sum_counts(
                 functions, numbers[i, form], stack.counts, n_counts

@@ -87,8 +87,6 @@ class Stack(NamedTuple):
         The configuration of each row, or entry, at each depth, shape (depths, rows).
     table
         Weights of the cells of the prefix with one more variable, all 0 between two counts.
-    remaining
-        Weight of each configuration of the prefix that is not yet in a cell.
     counts
         The counts of the set counted last that are not 0.
     numbers
@@ -100,7 +98,6 @@ class Stack(NamedTuple):
     ids: NDArray[np.int32]
     totals: NDArray[np.float64]
     table: NDArray[np.float64]
-    remaining: NDArray[np.float64]
     counts: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
@@ -206,7 +203,6 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
         ids=np.zeros(shape, np.int32),
         totals=np.zeros((depth + 1, width)),
         table=np.zeros(cells),
-        remaining=np.zeros(width),
         counts=np.zeros(min(n_entries, cells)),
         numbers=np.zeros(cells, np.int32),
         depth=np.zeros(1, np.int64),
@@ -358,43 +354,36 @@ def _push_entries(
 
 
 @in_place_kernel
-def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
-    """Count the prefix's configurations by the states of one more variable, deviant rows only."""
+def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
+    """Count the prefix's configurations by the states of one more variable, in the table.
+
+    Returns the number of cells.
+    """
+    # The rows that deviate from the variable's most common state.
     r = rows.cardinalities[variable]
     ids = stack.ids[depth]
     column = rows.codes[variable]
     for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
         row = rows.deviants[t]
         stack.table[ids[row] * r + column[row]] += rows.weights[row]
-
-
-@in_place_kernel
-def _fill_common(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
-    """Fill in the cells of the variable's most common state."""
-    if not rows.subtract:
-        return
-    r = rows.cardinalities[variable]
+    # What they leave of a configuration has that state.
     common = rows.common[variable]
-    for c in range(stack.sizes[depth]):
+    for c in range(stack.sizes[depth] if rows.subtract else 0):
         remaining = stack.totals[depth, c]
         for k in range(r):
             remaining -= stack.table[c * r + k]
         stack.table[c * r + common] = max(remaining, 0.0)
+    return int(stack.sizes[depth] * r)
 
 
 @in_place_kernel
 def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Extend the prefix by a variable of complete rows, and number their configurations."""
-    r = rows.cardinalities[variable]
-    column = rows.codes[variable]
-    cells = stack.sizes[depth] * r
-    ids = stack.ids[depth]
     totals = stack.totals[depth + 1]
+    cells = _count(rows, stack, depth, variable)
     is_numbered = cells > len(totals)
-    n = 0
-    _count(rows, stack, depth, variable)
-    _fill_common(rows, stack, depth, variable)
     # The table becomes the totals of the configurations, and is cleared.
+    n = 0
     for c in range(cells):
         if stack.table[c] > 0 or not is_numbered:
             totals[n] = stack.table[c]
@@ -402,9 +391,11 @@ def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
             n += 1
         stack.table[c] = 0
     stack.sizes[depth + 1] = n
+    r = rows.cardinalities[variable]
+    ids = stack.ids[depth]
+    column = rows.codes[variable]
     for row in range(len(column)):
-        cell = ids[row] * r + column[row]
-        stack.ids[depth + 1, row] = stack.numbers[cell] if is_numbered else cell
+        stack.ids[depth + 1, row] = stack.numbers[ids[row] * r + column[row]]
 
 
 @in_place_kernel
@@ -421,8 +412,7 @@ def count_set(
         elements only.
     rows, stack, entries
         The data, and scratch space that remembers the last set. Of incomplete rows the expected
-        counts become the totals of the whole set, of complete ones the table has those of deviant
-        rows.
+        counts become the totals of the whole set, of complete ones those in the table.
     """
     top = len(subset) - 1
     same = 0
@@ -445,73 +435,21 @@ def count_set(
 @in_place_kernel
 def take_counts(
     rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int
-) -> tuple[int, float]:
+) -> int:
     """List the counts of the last set that are not 0 in the stack, and clear its table.
 
-    Where few rows deviate only the cells that these touched are looked at.
-
-    Returns
-    -------
-    n_counts, draws
-        Number of observed configurations, and the same where one that weighs less than one row
-        counts by its weight.
+    Returns the number of these counts.
     """
-    if entries is not None:
-        return _take_dense(
-            stack.totals[depth + 1], stack.sizes[depth + 1], stack.counts
-        )
-    cells = stack.sizes[depth] * rows.cardinalities[variable]
-    n_deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
-    if cells <= 2 * n_deviants:
-        _fill_common(rows, stack, depth, variable)
-        return _take_dense(stack.table, cells, stack.counts)
-    return _take_touched(rows, stack, depth, variable)
-
-
-@in_place_kernel
-def _take_dense(
-    table: NDArray[np.float64], cells: int, counts: NDArray[np.float64]
-) -> tuple[int, float]:
-    """List the counts in the first cells of a table that are not 0, and clear these cells."""
+    if entries is None:
+        table = stack.table
+        cells = stack.sizes[depth] * rows.cardinalities[variable]
+    else:
+        table = stack.totals[depth + 1]
+        cells = stack.sizes[depth + 1]
     n_counts = 0
-    draws = 0.0
     for c in range(cells):
         if table[c] > 0:
-            counts[n_counts] = table[c]
-            draws += min(table[c], 1.0)
+            stack.counts[n_counts] = table[c]
             n_counts += 1
             table[c] = 0
-    return n_counts, draws
-
-
-@in_place_kernel
-def _take_touched(
-    rows: Rows, stack: Stack, depth: int, variable: int
-) -> tuple[int, float]:
-    """List the counts of the cells that deviant rows touched, then those of the common state."""
-    r = rows.cardinalities[variable]
-    ids = stack.ids[depth]
-    column = rows.codes[variable]
-    remaining = stack.remaining
-    n_counts = 0
-    draws = 0.0
-    for c in range(stack.sizes[depth]):
-        remaining[c] = stack.totals[depth, c]
-    for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
-        row = rows.deviants[t]
-        cell = ids[row] * r + column[row]
-        count = stack.table[cell]
-        if count > 0:
-            stack.counts[n_counts] = count
-            stack.table[cell] = 0
-            draws += min(count, 1.0)
-            n_counts += 1
-            remaining[ids[row]] -= count
-    if rows.subtract:
-        # What deviant rows leave of a configuration has the common state.
-        tail, common_draws = _take_dense(
-            remaining, stack.sizes[depth], stack.counts[n_counts:]
-        )
-        n_counts += tail
-        draws += common_draws
-    return n_counts, draws
+    return n_counts
