@@ -52,8 +52,8 @@ FILES = {
 class GroupedOption(click.Option):
     """An option with the title in the help that it stands below."""
 
-    def __init__(self, *args: Any, group: str, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, group: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
         self.group = group
 
 
@@ -66,8 +66,8 @@ class GroupedCommand(click.Command):
         Command lines.
     """
 
-    def __init__(self, *args: Any, examples: str, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, examples: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
         self.examples = examples
 
     def format_options(
@@ -234,7 +234,7 @@ def _parameter(
 ) -> click.Parameter:
     """Return the argument or the option of a field whose values are of a kind."""
     about = declare.about_of(option)
-    is_required = option.default is MISSING and option.default_factory is MISSING
+    is_required = (option.default, option.default_factory) == (MISSING, MISSING)
     if about.positional:
         return click.Argument(
             [option.name],
@@ -245,12 +245,11 @@ def _parameter(
         )
     is_flag = kind is bool
     is_repeatable = get_origin(kind) in (tuple, Mapping) and not about.once
-    default = None if option.default is MISSING else option.default
-    if is_repeatable or about.read:
+    default = option.default
+    if default is MISSING or is_repeatable or about.read:
         default = None
-    is_shown = default is not None and not is_flag
     if is_flag and default is not None:
-        default = False
+        default = False  # that of --no-header, which is true where it is left out, too
     return GroupedOption(
         [*declare.flags_of(option), option.name],
         group=declare.group_of(declared, option.name) or "Options",
@@ -260,7 +259,7 @@ def _parameter(
         hidden=about.hidden,
         multiple=is_repeatable,
         default=default,
-        show_default=is_shown,
+        show_default=default is not None and not is_flag,
         metavar=about.metavar,
         help=declare.help_of(declared, option.name),
     )

@@ -235,21 +235,16 @@ class Solve(
 
 
 _NOT_OF_CLASSES = (
-    *(
-        "start",
-        "counts",
-        "gap",
-        "checkpoint",
-        "certificate",
-        "best",
-        "bootstrap",
-        "scoring_time",
-    ),
-    *(
-        name
-        for name in sections.Selection.known()
-        if name not in ("solver", "seed", "time_limit")
-    ),
+    "start",
+    "counts",
+    "gap",
+    "checkpoint",
+    "certificate",
+    "best",
+    "bootstrap",
+    "scoring_time",
+    "constraints",
+    *sections.Constrained.known(),
 )
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
@@ -279,7 +274,11 @@ class Augment(sections.IncompleteLearning, sections.Search, Kept):
     written_in_run = "augmented"
     needs: ClassVar = {"not method=mode": ("t", "starts")}
     files_in_folder = (
-        *("result.json", "network.bif", "network.svg", "trace.csv", "completed.csv"),
+        "result.json",
+        "network.bif",
+        "network.svg",
+        "trace.csv",
+        "completed.csv",
     )
     groups: ClassVar = {"Several networks": "best", "Output": "truth"}
 
@@ -383,13 +382,11 @@ class Impute(Imputing):
         "method=stacked|averaged|None": ("networks",),
     }
     files_in_folder = (
-        *(
-            "result.json",
-            "network.bif",
-            "network.svg",
-            "completed.csv",
-            "completed-*.csv",
-        ),
+        "result.json",
+        "network.bif",
+        "network.svg",
+        "completed.csv",
+        "completed-*.csv",
     )
 
     source: str = argument("DATA.csv", reads=True, in_run="file")

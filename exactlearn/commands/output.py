@@ -235,7 +235,7 @@ class _Loops:
 
 
 class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
-    """Show what goes on, and write each better answer as soon as it is found.
+    """The display of a running task, which writes each better answer as soon as it is found.
 
     It is shown on standard error: a live line on a terminal, else lines with ``-v``. Of a loop,
     such as over bootstrap samples, it shows the step, the number of steps and the time to go. A
@@ -245,7 +245,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     Parameters
     ----------
     task
-        What is going on, in a word or two.
+        The task in a word or two.
     output
         How much is shown, and the file to write.
     """

@@ -1,4 +1,4 @@
-"""What a record was made by: the key ``made_by`` of every JSON record.
+"""The provenance of a record: the key ``made_by`` of every JSON record.
 
 It says what repeats the command, and what the answer depends on: the version, the options with all
 defaults, and the SHA-256 of each file that was read.
@@ -16,7 +16,7 @@ from exactlearn import __version__
 from exactlearn.commands.declare import Declared
 from exactlearn.errors import OptionError
 
-MOST_HASHED = 2**32
+MAX_HASHED = 2**32
 """Bytes of a file above which it is not hashed: its reading in blocks would take twice as long."""
 
 
@@ -56,14 +56,14 @@ class Provenance:
         for key, path in files_read(self.options).items():
             self.read(path, option=key)
 
-    def read(self, path: Path, files: Sequence[Path] = (), **more: Any) -> None:
-        """Note a file that is read, or a table of several, and what else is known of it."""
+    def read(self, path: Path, files: Sequence[Path] = (), **entries: Any) -> None:
+        """Note a file that is read, or a table of several, with further entries on it."""
         if path not in self._files:
             self._files[path] = {"name": path.name, "sha256": sha256(files or [path])}
-        self._files[path] |= more
+        self._files[path] |= entries
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``made_by`` of a record holds that is written now."""
+        """Return the value of ``made_by`` in a record that is written now."""
         import platform
 
         return {
@@ -73,7 +73,7 @@ class Provenance:
             "options": as_table(self.options),
             "seed": self.seed,
             "output": None if self.output is None else str(self.output),
-            "inputs": [dict(one) for one in self._files.values()],
+            "inputs": list(map(dict, self._files.values())),
             "python": platform.python_version(),
             "platform": platform.platform(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -99,9 +99,9 @@ def current() -> Provenance | None:
 
 
 def signed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with what it was made by, if by a command."""
+    """Return a record with its provenance, if a command made it."""
     made_by = current()
-    return dict(record) if made_by is None else {**record, "made_by": made_by.to_dict()}
+    return {**record} if made_by is None else {**record, "made_by": made_by.to_dict()}
 
 
 FOLDER_RECORDS = ("result.json", "sweep.json", "compare.json")
@@ -130,9 +130,9 @@ def as_table(options: Declared) -> dict[str, Any]:
     """Return options as the keys of a run file; those that are not set are left out."""
     from exactlearn._runtime.files import strict
 
-    found = {name.rstrip("_"): getattr(options, name) for name in options.known()}
+    values = {name.rstrip("_"): getattr(options, name) for name in options.known()}
     table: dict[str, Any] = strict(
-        {k: value for k, value in found.items() if value is not None}
+        {key: value for key, value in values.items() if value is not None}
     )
     return table
 
@@ -144,12 +144,12 @@ def files_read(options: Declared) -> dict[str, Path]:
     """
     from exactlearn.instances import SUFFIXES, locate
 
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name, value, about in options.files():
         if about.reads:
             with suppress(OptionError, OSError, ValueError):
-                found[name] = locate(str(value), *(about.bundled or SUFFIXES))
-    return found
+                paths[name] = locate(str(value), *(about.bundled or SUFFIXES))
+    return paths
 
 
 def sha256(files: Sequence[Path]) -> str | None:
@@ -162,7 +162,7 @@ def sha256(files: Sequence[Path]) -> str | None:
     digest = hashlib.sha256()
     try:
         sizes = [path.stat().st_size for path in files if path.is_file()]
-        if len(sizes) < len(files) or sum(sizes) > MOST_HASHED:
+        if len(sizes) < len(files) or sum(sizes) > MAX_HASHED:
             return None
         for path in files:
             with path.open("rb") as file:

@@ -120,10 +120,7 @@ def run(options: Solve, output: Output) -> Answer:
     if listed is not None and listed.networks:
         added |= _networks_record(task, listed, options)
         statuses.append(listed.status)
-    has_ended = learned.status in ("optimal", "feasible", "heuristic")
-    if options.bootstrap is not None and added.get("certificate_unfinished"):
-        output.note("The certificate is unfinished: the bootstrap is left out")
-    elif options.bootstrap is not None and has_ended:
+    if options.bootstrap is not None and _goes_on(learned, options, output):
         added["bootstrap"] = _bootstrap_record(task, options, output)
         statuses.append(added["bootstrap"]["status"])
     artifacts = task.artifacts(learned, **added)
@@ -297,6 +294,17 @@ def _class_record(
 ) -> dict[str, Any]:
     """Return the CPDAG of a class, and how many networks are in it."""
     return {**cpdag_record(names, graph), "size": graph.size}
+
+
+def _goes_on(
+    learned: Result | EquivalenceSearch, options: Solve, output: Output
+) -> bool:
+    """Return whether a bootstrap follows a search: not an interrupted one, or its certificate."""
+    is_certified = isinstance(learned, Result) and learned.is_certified
+    if options.certificate is not None and not is_certified:
+        output.note("The certificate is unfinished: the bootstrap is left out")
+        return False
+    return learned.status in ("optimal", "feasible", "heuristic")
 
 
 def _bootstrap_record(task: _Task, options: Solve, output: Output) -> dict[str, Any]:

@@ -327,7 +327,6 @@ def learn(
     """
     control = SearchControl(time_limit)
     remarks: list[str] = []
-    scored = None
     with executors.running(cluster) as client:
         # The table, and the constraints by index in it.
         scoring = scoring_of(
@@ -357,8 +356,7 @@ def learn(
             scoring, choice = with_score(scoring, score, ess, search.remaining)
             if choice is not None:
                 remarks.append(choice.reason)
-            if not augments:
-                scored = scoring.within(search.remaining)
+            scored = None if augments else scoring.within(search.remaining)
 
         # The choice among the parent sets, or network and completion together.
         result: Result | Augmentation
@@ -372,15 +370,9 @@ def learn(
                 seed=seed,
                 on_event=on_event,
             )
-            remarks += scored.remarks
-            if result.status == "optimal":
-                remarks.append(_proof_in_words(max_parents))
-    if result.status == "infeasible":
-        raise InfeasibleError(result.message)
+            remarks += [*scored.remarks, *_proofs_in_words(result, max_parents)]
     if result.parents is None:
-        raise SolverError(
-            f"no network was found: {result.message or 'the time was too short'}"
-        )
+        raise _failure(result)
 
     # The parameters, and the values of the missing cells.
     with SearchControl().running() as fitting:
@@ -413,15 +405,25 @@ def learn(
         ess_choice=choice,
         left_out=dataset.left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
-        counts=None if augments or dataset.is_complete else scoring.counts,
+        counts=None if dataset.is_complete else scoring.counts,
         counts_network=None if scored is None else scored.counts_network,
     )
 
 
-def _proof_in_words(max_parents: int | None) -> str:
-    """Return the claim that a proof of optimality makes."""
+def _failure(result: Result | Augmentation) -> InfeasibleError | SolverError:
+    """Return the error of a search that found no network."""
+    if result.status == "infeasible":
+        return InfeasibleError(result.message)
+    reason = result.message or "the time was too short"
+    return SolverError(f"no network was found: {reason}")
+
+
+def _proofs_in_words(result: Result, max_parents: int | None) -> list[str]:
+    """Return the claim that a proof of optimality makes, where there is one."""
+    if result.status != "optimal":
+        return []
     limit = "any number of" if max_parents is None else f"at most {max_parents}"
-    return f"no network with {limit} parents a variable scores more"
+    return [f"no network with {limit} parents a variable scores more"]
 
 
 def scoring_of(
