@@ -61,6 +61,9 @@ Learner = Literal[
     "mode",
 ]
 
+STRUCTURAL_EM = ("structural-em", "structural-em-hard")
+"""The learners that are no methods of augmentation."""
+
 Missingness = Literal["ignored", "learned"]
 """Whether the missingness mechanism is learned, or taken to be ignorable."""
 

@@ -1,13 +1,14 @@
 """Imputers: one class with ``fit`` and ``transform`` for own models, and the registry of methods.
 
 By the registry ``impute`` and ``compare`` complete. A new method is one module with a function
-``impute(dataset, how) -> Imputed`` and one entry here.
+``impute(dataset, learning) -> Imputed`` and one entry here. What distinguishes the modes of the
+class stands in :data:`MODE_RULES`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, Self, cast, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,15 @@ from exactlearn.data.dataset import (
 )
 from exactlearn.errors import OptionError
 from exactlearn.imputation import scikit_learn
-from exactlearn.imputation.cell_models import NetworkAverage, Pool, fit_pool
+from exactlearn.imputation.cell_models import (
+    Matrix,
+    NetworkAverage,
+    Pool,
+    fit_pool,
+)
 from exactlearn.imputation.learning import (
+    STRUCTURAL_EM,
     Imputed,
-    Learner,
     Learning,
     augmented,
     averaged_posterior,
@@ -46,7 +52,66 @@ Mode = Literal[
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-AVERAGING: tuple[Mode, ...] = ("stacked", "averaged")
+Model = NetworkAverage | Pool
+
+
+def _fit_pool(dataset: Dataset, learning: Learning) -> tuple[Model, Imputed]:
+    pool, status = fit_pool(dataset, learning)
+    return pool, Imputed(values=None, status=status)
+
+
+def _fit_average(dataset: Dataset, learning: Learning) -> tuple[Model, Imputed]:
+    networks, status = bootstrap_networks(dataset, learning)
+    model = NetworkAverage.of(dataset, networks, learning)
+    return model, Imputed(values=None, status=status)
+
+
+def _fit_network(dataset: Dataset, learning: Learning) -> tuple[Model, Imputed]:
+    result = learned(dataset, learning)
+    networks = () if result.network is None else (result.network,)
+    return NetworkAverage.of(dataset, networks, learning), result
+
+
+def _fit_marginals(dataset: Dataset, learning: Learning) -> tuple[Model, Imputed]:
+    return NetworkAverage((independent(dataset),)), Imputed(values=None)
+
+
+class ModeRule(NamedTuple):
+    """What distinguishes a mode of the :class:`Imputer`.
+
+    Attributes
+    ----------
+    fit
+        Returns a fitted model of the cells, and the result of the learner without its network.
+    takes_network
+        Whether a given network may stand in for learning one.
+    averages
+        Whether it averages over several networks, which have no structure and no score together.
+    is_joint
+        Whether the missing cells of a row get their most probable states jointly.
+    learns_missingness
+        Whether why cells are missing can be learned beside the network.
+    """
+
+    fit: Callable[[Dataset, Learning], tuple[Model, Imputed]]
+    takes_network: bool = False
+    averages: bool = False
+    is_joint: bool = False
+    learns_missingness: bool = True
+
+
+MODE_RULES: dict[Mode, ModeRule] = {
+    "stacked": ModeRule(_fit_pool, averages=True),
+    "averaged": ModeRule(_fit_average, averages=True),
+    "posterior": ModeRule(_fit_network, takes_network=True),
+    "mpe": ModeRule(_fit_network, takes_network=True, is_joint=True),
+    "multiple": ModeRule(_fit_network, takes_network=True),
+    "augmentation": ModeRule(_fit_network, is_joint=True, learns_missingness=False),
+    "mode": ModeRule(_fit_marginals, learns_missingness=False),
+}
+"""The rule of each mode."""
+
+AVERAGING = tuple(mode for mode, rule in MODE_RULES.items() if rule.averages)
 """Modes that average over several networks."""
 
 
@@ -114,13 +179,6 @@ class Imputer(Displayed, shown="mode learning network draws"):
     network: BayesianNetwork | None = None
     draws: int = 5
     tidy: bool = False
-    _fitted: Dataset | None = field(default=None, init=False, repr=False)
-    _found: Imputed = field(
-        default_factory=lambda: Imputed(values=None), init=False, repr=False
-    )
-    _model: NetworkAverage | Pool = field(
-        default_factory=NetworkAverage, init=False, repr=False
-    )
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -128,35 +186,38 @@ class Imputer(Displayed, shown="mode learning network draws"):
             instead = "pass a table to fit: Imputer().fit(table)"
             raise refusal("mode", "the name of a mode", self.mode, instead)
         check_fields(self, mode=one_of(MODES))
-        learns, own = self.learning, self.mode not in ("posterior", "mpe", "multiple")
-        if self.mode == "augmentation" and learns.learner is None:
-            self.learning = learns = replace(learns, learner="t-local")
-        if own and self.network is not None:
+        rule = MODE_RULES[self.mode]
+        is_augmentation = self.mode == "augmentation"
+        if is_augmentation and self.learning.learner is None:
+            self.learning = replace(self.learning, learner="t-local")
+        learner = self.learning.learner
+        is_given = self.network is not None
+        if is_given and not rule.takes_network:
             raise OptionError(
                 f"the mode '{self.mode}' learns from the table; a given network is for "
                 "'posterior', 'mpe' and 'multiple'"
             )
-        if self.mode in AVERAGING and learns.learner is not None:
+        if rule.averages and learner is not None:
             raise OptionError(
                 f"the mode '{self.mode}' learns networks from drawn completions; leave the learner "
                 "out"
             )
-        if self.mode == "augmentation" and learns.learner not in augmentation.METHODS:
+        if is_augmentation and learner not in augmentation.METHODS:
             raise OptionError(
                 f"the mode 'augmentation' needs one of the learners "
-                f"{', '.join(augmentation.METHODS)}, found '{learns.learner}'; with that one, "
+                f"{', '.join(augmentation.METHODS)}, found '{learner}'; with that one, "
                 "'mpe' gives its completion"
             )
-        if learns.missingness == "learned" and (
-            self.mode in ("augmentation", "mode") or self.network is not None
-        ):
+        is_learned = self.learning.missingness == "learned"
+        if is_learned and (is_given or not rule.learns_missingness):
             raise OptionError(
                 "why cells are missing is learned beside a network that is learned; leave "
                 f"missingness 'ignored' for the mode '{self.mode}'"
             )
-        self._given = self.network is not None
-        if self.network is not None:
-            self._model = NetworkAverage((self.network,))
+        networks = () if self.network is None else (self.network,)
+        self._model: Model = NetworkAverage(networks)
+        self._result = Imputed(values=None, network=self.network)
+        self._fitted: Dataset | None = None
 
     @checked_arguments()
     def fit(self, dataset: DatasetLike) -> Self:
@@ -176,16 +237,16 @@ class Imputer(Displayed, shown="mode learning network draws"):
         KeyboardInterrupt
             When Ctrl-C came before there was any network.
         """
-        found = self.learn(dataset)
-        if found.network is None:
-            if found.status == "interrupted":
-                raise KeyboardInterrupt
-            raise OptionError(
-                f"the time limit of {self.learning.time_limit} s came before "
-                f"'{self.learning.chosen}' found any network; give it more time, or choose "
-                "another learner"
-            )
-        return self
+        result = self.learn(dataset)
+        if result.network is not None:
+            return self
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        raise OptionError(
+            f"the time limit of {self.learning.time_limit} s came before "
+            f"'{self.learning.chosen}' found any network; give it more time, or choose "
+            "another learner"
+        )
 
     @checked_arguments()
     def learn(self, dataset: DatasetLike) -> Imputed:
@@ -196,25 +257,13 @@ class Imputer(Displayed, shown="mode learning network draws"):
         OptionError, TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
         """
-        if self._given:
-            return Imputed(values=None, network=self.network)
-        self._fitted, found = dataset, Imputed(values=None)
-        if self.mode == "stacked":
-            self._model, status = fit_pool(dataset, self.learning)
-            found = Imputed(values=None, status=status)
-        elif self.mode == "mode":
-            self._model = NetworkAverage((independent(dataset),))
-        else:
-            if self.mode == "averaged":
-                networks, status = bootstrap_networks(dataset, self.learning)
-                found = Imputed(values=None, status=status)
-            else:
-                found = learned(dataset, self.learning)
-                networks = () if found.network is None else (found.network,)
-            self._model = NetworkAverage.of(dataset, networks, self.learning)
-        self.network = self._model.network
-        self._found = replace(found, network=self.network)
-        return self._found
+        is_given = self.network is not None and self._fitted is None
+        if not is_given:
+            self._fitted = dataset
+            self._model, result = MODE_RULES[self.mode].fit(dataset, self.learning)
+            self.network = self._model.network
+            self._result = replace(result, network=self.network)
+        return self._result
 
     @checked_arguments()
     def transform(self, dataset: DatasetLike) -> Dataset:
@@ -257,8 +306,8 @@ class Imputer(Displayed, shown="mode learning network draws"):
             return (table,)
         if self.mode == "multiple" and isinstance(self._model, NetworkAverage):
             rng = np.random.default_rng(self.learning.seed)
-            drawn = self._model.drawn(table, self.draws, rng)
-            return tuple(table.complete(values) for values in drawn)
+            completions = self._model.drawn(table, self.draws, rng)
+            return tuple(map(table.complete, completions))
         return (table.complete(self._values(table)),)
 
     @checked_arguments()
@@ -274,26 +323,24 @@ class Imputer(Displayed, shown="mode learning network draws"):
         OptionError, DataError, TooLargeError
             As :meth:`transform`.
         """
-        table, network = self._table(dataset), self._network
+        table = self._table(dataset)
         probabilities = self._model.posterior(table)
         if self._is_augmented(table):
-            return replace(self._found, probabilities=probabilities, table=table)
+            return replace(self._result, probabilities=probabilities, table=table)
         values = self._values(table, probabilities)
-        found = Imputed(
+        result = Imputed(
             values=values,
             probabilities=probabilities,
-            status=self._found.ended,
+            status=self._result.ended,
             table=table,
         )
-        if self.mode in AVERAGING:
-            return found
-        order = [network.index(name) for name in table.names]
-        column = {variable: k for k, variable in enumerate(order)}
-        parents = tuple(tuple(column[p] for p in network.parents[v]) for v in order)
-        score = total_score(
-            table.complete(values), parents, self.learning.settled.score
-        )
-        return replace(found, parents=parents, network=network, score=score)
+        if MODE_RULES[self.mode].averages:
+            return result
+        network = self._network
+        parents = network.reordered(table).parents
+        completed = table.complete(values)
+        score = total_score(completed, parents, self.learning.settled.score)
+        return replace(result, parents=parents, network=network, score=score)
 
     @property
     def _network(self) -> BayesianNetwork:
@@ -306,28 +353,28 @@ class Imputer(Displayed, shown="mode learning network draws"):
     def _table(self, dataset: Dataset) -> Dataset:
         """Return the network's variables in its states; the table itself, if it has these."""
         network = self._network
-        names = tuple(name for name in dataset.names if name in network.names)
+        states_of = dict(zip(network.names, network.states, strict=True))
+        names = tuple(name for name in dataset.names if name in states_of)
         if not names:
             raise unknown_columns(dataset.names, network.names)
-        states = tuple(network.states[network.index(name)] for name in names)
+        states = tuple(states_of[name] for name in names)
         if (names, states) == (dataset.names, dataset.states):
             return dataset
         codes = aligned_codes(dataset, names, states)
         return replace(dataset, codes=codes, names=names, states=states)
 
     def _values(
-        self, table: Dataset, probabilities: NDArray[np.float64] | None = None
+        self, table: Dataset, probabilities: Matrix | None = None
     ) -> NDArray[np.int64]:
-        """Return the state of each missing cell, those of a row jointly where the mode says so."""
-        if self._found.values is not None and self._is_augmented(table):
-            return self._found.values
-        if self.mode in ("augmentation", "mpe") and isinstance(
-            self._model, NetworkAverage
-        ):
+        """Return the state of each missing cell, by the rule of the mode, shape (cells,)."""
+        if self._result.values is not None and self._is_augmented(table):
+            return self._result.values
+        is_joint = MODE_RULES[self.mode].is_joint
+        if is_joint and isinstance(self._model, NetworkAverage):
             return self._model.most_probable(table)
-        return likeliest(
-            self._model.posterior(table) if probabilities is None else probabilities
-        )
+        if probabilities is None:
+            probabilities = self._model.posterior(table)
+        return likeliest(probabilities)
 
     def _is_augmented(self, table: Dataset) -> bool:
         """Return whether this is the table that augmentation completed."""
@@ -347,7 +394,7 @@ class Method:
     Parameters
     ----------
     impute
-        Completes a table. Of the second argument every method takes the seed and the time limit,
+        Completes a table. Of its second argument every method takes the seed and the time limit,
         and methods that learn a network take all of it.
     needs_scikit_learn
         Whether it is a method of scikit-learn.
@@ -356,52 +403,50 @@ class Method:
     impute: Callable[[Dataset, Learning], Imputed]
     needs_scikit_learn: bool = False
 
-    def __call__(self, dataset: Dataset, how: Learning) -> Imputed:
+    def __call__(self, dataset: Dataset, learning: Learning) -> Imputed:
         """Return the values of a table's missing cells."""
-        return self.impute(dataset, how)
+        return self.impute(dataset, learning)
 
 
-def _by_augmentation(learner: str, dataset: Dataset, how: Learning) -> Imputed:
-    return augmented(dataset, replace(how, learner=cast(Learner, learner)))
+_Impute = Callable[[Dataset, Learning], Imputed]
 
 
-def _most_frequent(dataset: Dataset, how: Learning) -> Imputed:
-    found = _by_augmentation("mode", dataset, how)
-    return replace(
-        found, probabilities=averaged_posterior([independent(dataset)], dataset)
-    )
+def _by_learner(
+    learner: Any, impute: _Impute, dataset: Dataset, learning: Learning
+) -> Imputed:
+    """Complete a table by a method whose name says how networks are learned."""
+    return impute(dataset, replace(learning, learner=learner))
 
 
-def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
-    imputer = Imputer(mode, replace(how, learner=None) if mode in AVERAGING else how)
-    found = imputer.learn(dataset)
-    return found if found.network is None else imputer.imputed(dataset)
+def _by_mode(mode: Mode, dataset: Dataset, learning: Learning) -> Imputed:
+    """Complete the table that an imputer is fitted on."""
+    imputer = Imputer(mode, learning)
+    result = imputer.learn(dataset)
+    return result if result.network is None else imputer.imputed(dataset)
 
 
-def _by_structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
-    return _by_network("mpe", dataset, replace(how, learner=learner))
+def _most_frequent(dataset: Dataset, learning: Learning) -> Imputed:
+    """Complete a table by augmentation with the modes, with the shares of all states."""
+    probabilities = averaged_posterior([independent(dataset)], dataset)
+    result = _by_learner("mode", augmented, dataset, learning)
+    return replace(result, probabilities=probabilities)
 
 
-_imputer = partial(Method, needs_scikit_learn=True)
+_by_mpe = partial(_by_mode, "mpe")
 
-METHODS: dict[str, Method] = {
-    "branching": Method(partial(_by_augmentation, "branching")),
-    "exact": Method(partial(_by_augmentation, "exact")),
-    "gadget": Method(partial(_by_augmentation, "gadget")),
-    "t-local": Method(partial(_by_augmentation, "t-local")),
-    "mode": Method(_most_frequent),
-    "structural-em": Method(partial(_by_structural_em, "structural-em")),
-    "structural-em-hard": Method(partial(_by_structural_em, "structural-em-hard")),
-    "stacked": Method(partial(_by_network, "stacked")),
-    "posterior": Method(partial(_by_network, "posterior")),
-    "mpe": Method(partial(_by_network, "mpe")),
-    "averaged": Method(partial(_by_network, "averaged")),
-    "knn": _imputer(scikit_learn.impute_knn),
-    "iterative": _imputer(scikit_learn.impute_iterative),
-    "logistic": _imputer(scikit_learn.impute_logistic),
-    "mice": _imputer(scikit_learn.impute_mice),
-    "forest": _imputer(scikit_learn.impute_forest),
-    "boosted": _imputer(scikit_learn.impute_boosted),
+_FUNCTIONS: dict[str, _Impute] = {
+    **{name: partial(_by_learner, name, augmented) for name in augmentation.METHODS},
+    "mode": _most_frequent,
+    **{name: partial(_by_learner, name, _by_mpe) for name in STRUCTURAL_EM},
+    "stacked": partial(_by_learner, None, partial(_by_mode, "stacked")),
+    "posterior": partial(_by_mode, "posterior"),
+    "mpe": _by_mpe,
+    "averaged": partial(_by_learner, None, partial(_by_mode, "averaged")),
+}
+
+METHODS = {
+    **{name: Method(impute) for name, impute in _FUNCTIONS.items()},
+    **{name: Method(impute, True) for name, impute in scikit_learn.METHODS.items()},
 }
 """Every method of completing a table, by its name."""
 
@@ -450,5 +495,5 @@ def impute(
     1   12     dysp    no
     """
     require_weight(dataset)
-    imputed = METHODS[method](dataset, Learning() if learning is None else learning)
+    imputed = METHODS[method](dataset, learning or Learning())
     return imputed if imputed.table is not None else replace(imputed, table=dataset)

@@ -68,7 +68,7 @@ TREES = 100
 TABLES = 5
 """Tables that ``mice`` draws, the default of the R package."""
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Most steps of a logistic regression: the library's 100 are not enough for some."""
 
 HELD_OUT = 0.1
@@ -85,24 +85,27 @@ class Column(NamedTuple):
 
     Attributes
     ----------
-    known
+    training
         Indicators, or codes, of all other variables in the rows that observe it.
     states
         Its states in these rows.
-    wanted
+    missing
         The same indicators, or codes, in the rows that do not.
     n_states
         How many states it has.
+    seed
+        Seed of what is random in the prediction.
     """
 
-    known: Matrix
+    training: Matrix
     states: NDArray[np.int64]
-    wanted: Matrix
+    missing: Matrix
     n_states: int
+    seed: int
 
 
 Predict = Callable[[Column], Matrix]
-"""Returns the shares of the states in the wanted rows."""
+"""Returns the shares of the states in the rows that miss the variable, shape (rows, states)."""
 
 
 def require_library() -> None:
@@ -132,16 +135,15 @@ def _require(dataset: Dataset) -> None:
         )
 
 
-def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
+def impute_knn(dataset: Dataset, learning: Learning) -> Imputed:
     """Let the nearest rows vote for each missing cell."""
     _require(dataset)
     from sklearn.impute import KNNImputer
 
-    control = SearchControl.within(how.time_limit)
+    control = SearchControl.within(learning.time_limit)
     indicators = one_hot(dataset)
-    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(
-        indicators
-    )
+    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True)
+    imputer.fit(indicators)
     shares = np.empty_like(indicators)
     for begin in range(0, dataset.n_rows, BLOCK):
         if control.is_over:
@@ -151,87 +153,77 @@ def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
     return _voted_once_more(shares, dataset, NEIGHBOURS)
 
 
-def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
-    """Regress the indicators of each variable on those of all others by turns; the largest wins.
-
-    For variables with two states this is the library's ``IterativeImputer`` on their codes. With
-    more states that would regress a cell's indicators on each other, which are unknown together:
-    they would hardly leave their starting values.
-    """
-    return _chained(dataset, _regressed, how.time_limit)
-
-
-def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
+def impute_forest(dataset: Dataset, learning: Learning) -> Imputed:
     """Classify each column by a random forest on the indicators of all others by turns."""
-
-    def predict(column: Column) -> Matrix:
-        from sklearn.ensemble import RandomForestClassifier
-
-        return _classified(RandomForestClassifier(TREES, random_state=how.seed), column)
-
-    return _chained(dataset, predict, how.time_limit, votes=TREES)
+    return _chained(_by_forest, dataset, learning, votes=TREES)
 
 
-def impute_logistic(dataset: Dataset, how: Learning) -> Imputed:
-    """Predict each column by multinomial logistic regression on all others, in one round."""
-    return _chained(dataset, _by_logits, how.time_limit, rounds=1)
-
-
-def impute_mice(dataset: Dataset, how: Learning) -> Imputed:
+def impute_mice(dataset: Dataset, learning: Learning) -> Imputed:
     """Draw several completions by chained logistic regressions; return the mean distributions."""
-    control, rng = SearchControl.within(how.time_limit), np.random.default_rng(how.seed)
+    control = SearchControl.within(learning.time_limit)
+    rng = np.random.default_rng(learning.seed)
     parts: list[Imputed] = []
     while len(parts) < TABLES and not (parts and control.is_over):
-        left = None if how.time_limit is None else control.left
-        parts.append(_chained(dataset, _by_logits, left, rng=rng))
+        in_time = replace(learning, time_limit=control.remaining)
+        parts.append(_chained(_by_logits, dataset, in_time, rng=rng))
     mean: Matrix = np.mean([cast(Matrix, part.probabilities) for part in parts], axis=0)
     return replace(Imputed.of(mean), status=parts[-1].status)
 
 
-def impute_boosted(dataset: Dataset, how: Learning) -> Imputed:
-    """Predict each column by gradient-boosted trees on the others as they are observed."""
-    codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes)
-    return _chained(
-        dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes
-    )
-
-
 def _chained(
-    dataset: Dataset,
     predict: Predict,
-    time_limit: float | None,
+    dataset: Dataset,
+    learning: Learning,
     *,
     rounds: int = ROUNDS,
     votes: int | None = None,
     rng: np.random.Generator | None = None,
-    features: Matrix | None = None,
+    by_codes: bool = False,
 ) -> Imputed:
     """Predict the shares of each variable's missing cells from all others until they converge.
 
-    With ``rng`` the others are predicted from a drawn state in place of the shares; with
-    ``features``, shape (rows, variables), from these.
+    Parameters
+    ----------
+    predict
+        Predicts one variable.
+    dataset, learning
+        The table, and the time limit and seed.
+    rounds
+        Most rounds over all variables.
+    votes
+        Votes that each share stands for; as many as there are rows when left out.
+    rng
+        With it the others are predicted from a drawn state in place of the shares.
+    by_codes
+        Whether variables are predicted from the codes of the others, NaN where they are missing.
     """
     _require(dataset)
     missing = dataset.codes == MISSING
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
-    incomplete &= (
-        dataset.n_variables > 1
-    )  # else nothing predicts: the shares of observed cells
+    if dataset.n_variables < 2:  # nothing predicts: the shares of observed cells
+        incomplete[:] = False
     shares = with_shares(dataset, mean_shares(dataset))
-    inputs, first = shares.copy(), first_states(dataset.cardinalities)
+    inputs = shares.copy()
+    codes = np.where(missing, np.nan, dataset.codes)
+    first = first_states(dataset.cardinalities)
 
     def renew(_: Matrix, v: int, hidden: NDArray[np.bool_]) -> Matrix:
-        own = slice(first[v], first[v + 1])
-        others = (
-            np.delete(inputs, own, axis=1)
-            if features is None
-            else np.delete(features, v, axis=1)
+        of_variable = slice(first[v], first[v + 1])
+        predictors = np.delete(inputs, of_variable, axis=1)
+        if by_codes:
+            predictors = np.delete(codes, v, axis=1)
+        column = Column(
+            training=predictors[~hidden],
+            states=dataset.codes[~hidden, v].astype(np.int64),
+            missing=predictors[hidden],
+            n_states=int(dataset.cardinalities[v]),
+            seed=learning.seed,
         )
-        states = dataset.codes[~hidden, v].astype(np.int64)
-        size = int(dataset.cardinalities[v])
-        found = predict(Column(others[~hidden], states, others[hidden], size))
-        inputs[hidden, own] = found if rng is None else _drawn(found, rng)
-        return found
+        predicted = predict(column)
+        inputs[hidden, of_variable] = (
+            predicted if rng is None else _drawn(predicted, rng)
+        )
+        return predicted
 
     # The matrices are small: on two threads the decompositions took fifty times the time.
     with threadpool_limits(1):
@@ -242,7 +234,7 @@ def _chained(
             rounds=rounds,
             tolerance=TOLERANCE,
             variables=np.flatnonzero(incomplete),
-            control=SearchControl.within(time_limit),
+            control=SearchControl.within(learning.time_limit),
         )
     return replace(_voted_once_more(shares, dataset, votes), status=status)
 
@@ -257,49 +249,61 @@ def _drawn(shares: Matrix, rng: np.random.Generator) -> Matrix:
 
 def _voted_once_more(shares: Matrix, dataset: Dataset, votes: int | None) -> Imputed:
     """Return the answer of shares of votes, of as many as there are rows where none are given."""
-    own = cell_probabilities(shares, dataset)
-    even = cell_probabilities(np.ones_like(shares), dataset)
+    voted = cell_probabilities(shares, dataset)
+    uniform = cell_probabilities(np.ones_like(shares), dataset)
     votes = dataset.n_rows if votes is None else votes
-    return Imputed.of((votes * own + even) / (votes + 1))
+    return Imputed.of((votes * voted + uniform) / (votes + 1))
 
 
 def _regressed(column: Column) -> Matrix:
-    """Predict each state's indicator by Bayesian ridge regression; of two states, the second's."""
+    """Predict each state's indicator by Bayesian ridge regression; of two states, the second's.
+
+    For variables with two states this is the library's ``IterativeImputer`` on their codes. With
+    more states that would regress a cell's indicators on each other, which are unknown together:
+    they would hardly leave their starting values.
+    """
     from sklearn.linear_model import BayesianRidge
 
-    found = np.empty((len(column.wanted), column.n_states))
-    # Two shares add up to one: the second gives both.
-    for state in range(1 if column.n_states == 2 else 0, column.n_states):
-        ridge = BayesianRidge().fit(
-            column.known, (column.states == state).astype(np.float64)
-        )
-        found[:, state] = ridge.predict(column.wanted)
-    if column.n_states == 2:
-        found[:, 0] = 1 - found[:, 1]
-    return found
+    shares = np.empty((len(column.missing), column.n_states))
+    is_binary = column.n_states == 2
+    for state in range(int(is_binary), column.n_states):
+        indicator = (column.states == state).astype(np.float64)
+        ridge = BayesianRidge().fit(column.training, indicator)
+        shares[:, state] = ridge.predict(column.missing)
+    if is_binary:
+        shares[:, 0] = 1 - shares[:, 1]
+    return shares
 
 
 def _classified(classifier: Any, column: Column) -> Matrix:
-    """Predict the shares of the states by a classifier of the library."""
-    found = np.zeros((len(column.wanted), column.n_states))
-    classifier.fit(column.known, column.states)
-    found[:, classifier.classes_] = classifier.predict_proba(column.wanted)
-    return found
+    """Predict the shares of the states by a classifier of the library.
+
+    A single state is certain: some classifiers refuse it.
+    """
+    shares = np.zeros((len(column.missing), column.n_states))
+    states = np.unique(column.states)
+    shares[:, states] = 1.0
+    if len(states) > 1:
+        classifier.fit(column.training, column.states)
+        shares[:, states] = classifier.predict_proba(column.missing)
+    return shares
+
+
+def _by_forest(column: Column) -> Matrix:
+    """Predict the shares of the states by the votes of a random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return _classified(RandomForestClassifier(TREES, random_state=column.seed), column)
 
 
 def _by_logits(column: Column) -> Matrix:
     """Predict the shares of the states by multinomial logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
-    if (column.states == column.states[0]).all():  # which the library refuses
-        one: Matrix = np.eye(column.n_states)[
-            np.full(len(column.wanted), column.states[0])
-        ]
-        return one
-    return _classified(LogisticRegression(max_iter=MOST_STEPS), column)
+    return _classified(LogisticRegression(max_iter=MAX_STEPS), column)
 
 
-def _boosted(seed: int, column: Column) -> Matrix:
+def _boosted(column: Column) -> Matrix:
     """Predict the shares of the states by gradient-boosted trees on codes of nominal states.
 
     A state of a single row, which the library cannot divide into rows that learn and rows that
@@ -307,19 +311,29 @@ def _boosted(seed: int, column: Column) -> Matrix:
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    states = column.states
-    counts = np.bincount(states, minlength=column.n_states)
-    often, several = counts[states] > 1, np.flatnonzero(counts > 1)
-    rare = np.where(counts == 1, counts / len(states), 0.0)
-    if len(several) < 2:
-        rare[several] = often.mean()
-        return np.tile(rare, (len(column.wanted), 1))
-    trees = HistGradientBoostingClassifier(
-        categorical_features=np.arange(column.known.shape[1]),
-        early_stopping=bool(HELD_OUT * often.sum() >= len(several)),
-        validation_fraction=HELD_OUT,
-        random_state=seed,
+    counts = np.bincount(column.states, minlength=column.n_states)
+    is_frequent = counts[column.states] > 1
+    frequent_states = np.flatnonzero(counts > 1)
+    shares = np.where(counts == 1, counts / len(column.states), 0.0)
+    frequent = column._replace(
+        training=column.training[is_frequent], states=column.states[is_frequent]
     )
-    frequent = column._replace(known=column.known[often], states=states[often])
-    found: Matrix = rare + often.mean() * _classified(trees, frequent)
-    return found
+    trees = HistGradientBoostingClassifier(
+        categorical_features=np.arange(column.training.shape[1]),
+        early_stopping=bool(HELD_OUT * is_frequent.sum() >= len(frequent_states)),
+        validation_fraction=HELD_OUT,
+        random_state=column.seed,
+    )
+    predicted: Matrix = shares + is_frequent.mean() * _classified(trees, frequent)
+    return predicted
+
+
+METHODS: dict[str, Callable[[Dataset, Learning], Imputed]] = {
+    "knn": impute_knn,
+    "iterative": partial(_chained, _regressed),
+    "logistic": partial(_chained, _by_logits, rounds=1),
+    "mice": impute_mice,
+    "forest": impute_forest,
+    "boosted": partial(_chained, _boosted, rounds=1, by_codes=True),
+}
+"""The baselines by name."""
