@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from exactlearn.data.labels import MAX_LISTED, first_listed
 from exactlearn.errors import ColumnWarning, warn_caller
 
 MAX_PROBABILITY = 1e-3
 """Largest probability that any pair of columns without relation is reported."""
-
-MAX_LISTED = 12
-"""Most columns or groups that a warning lists."""
 
 Codes = NDArray[np.integer]
 
@@ -46,19 +44,19 @@ class DeterminedColumns(NamedTuple):
     functions: list[tuple[int, int]]
 
 
-class _Signatures(NamedTuple):
-    """Signatures of the states of all columns, and a row of each state.
+class _States(NamedTuple):
+    """The states of all columns side by side, the missing cells of a column first.
 
     Parameters
     ----------
     first
-        Where the states of each column begin, the missing one first, shape (columns + 1,).
+        Where the states of each column begin, shape (columns,).
     sums
         Signature of each state, 0 for one without rows, shape (states,).
     counts
         Rows of each state, shape (states,).
     rows
-        A row of each state, -1 where there is none, shape (states,).
+        A row of each state that has any, shape (states,).
     """
 
     first: NDArray[np.int64]
@@ -66,71 +64,57 @@ class _Signatures(NamedTuple):
     counts: NDArray[np.int64]
     rows: NDArray[np.int64]
 
-    def of(self, column: int) -> slice:
-        """Return the places of the states of a column, the missing one first."""
-        return slice(int(self.first[column]), int(self.first[column + 1]))
 
-
-def _signatures(codes: Codes, cardinalities: NDArray[np.int64]) -> _Signatures:
+def _states_of(codes: Codes, cardinalities: NDArray[np.int64]) -> _States:
+    """Return the signatures, counts and a row of each state."""
     n_rows, n_columns = codes.shape
+    first = np.append(0, np.cumsum(cardinalities + 1))
+    sums = np.zeros(first[-1])
+    counts = np.zeros(first[-1], np.int64)
+    rows = np.zeros(first[-1], np.int64)
     # All sums are whole numbers below 2**53, which are exact.
     largest = 2 ** (52 - n_rows.bit_length())
-    draws = np.random.default_rng(0).integers(1, largest, n_rows).astype(np.float64)
-    numbers = np.arange(n_rows)
-    sums = []
-    counts = []
-    rows = []
-    for column in range(n_columns):
-        states = codes[:, column].astype(np.int64) + 1
-        n_states = int(cardinalities[column]) + 1
-        sums.append(np.bincount(states, draws, n_states))
-        counts.append(np.bincount(states, minlength=n_states))
-        row_of_state = np.full(n_states, -1)
-        row_of_state[states] = numbers
-        rows.append(row_of_state)
-    first = np.concatenate([[0], np.cumsum(cardinalities + 1)])
-    return _Signatures(
-        first, np.concatenate(sums), np.concatenate(counts), np.concatenate(rows)
-    )
+    draws = np.random.default_rng(0).integers(1, largest, n_rows)
+    for v in range(n_columns):
+        of_column = slice(first[v], first[v + 1])
+        states = codes[:, v].astype(np.int64) + 1
+        n_states = int(cardinalities[v]) + 1
+        sums[of_column] = np.bincount(states, draws, n_states)
+        counts[of_column] = np.bincount(states, minlength=n_states)
+        rows[first[v] + states] = np.arange(n_rows)
+    return _States(first[:-1], sums, counts, rows)
 
 
-def _determined_by(
-    column: int, codes: Codes, signatures: _Signatures
-) -> NDArray[np.bool_]:
-    """Return whether each column is a function of one, by the signatures, shape (columns,)."""
-    own = signatures.of(column)
-    used = np.flatnonzero(signatures.counts[own])
-    own_sums = signatures.sums[own][used]
-    own_rows = signatures.rows[own][used]
-    first = signatures.first[:-1]
+def _functions_of(v: int, codes: Codes, states: _States) -> NDArray[np.bool_]:
+    """Return whether each column is a function of column v, by the signatures, shape (columns,)."""
+    first, sums, counts, rows = states
+    of_column = np.arange(first[v], first[v] + codes[:, v].max() + 2)
+    used = of_column[counts[of_column] > 0]
     # The state of each column in a row of each state of this one, and the signatures that follow.
-    images = codes[own_rows].astype(np.int64) + 1 + first
-    n_columns = codes.shape[1]
-    expected = np.bincount(
-        images.ravel(), np.repeat(own_sums, n_columns), len(signatures.sums)
-    )
-    differs = (expected != signatures.sums).astype(np.int64)
-    is_function: NDArray[np.bool_] = np.add.reduceat(differs, first) == 0
+    images = codes[rows[used]].astype(np.int64) + 1 + first
+    expected = np.bincount(images.ravel(), np.repeat(sums[used], len(first)), len(sums))
+    is_function: NDArray[np.bool_] = ~np.logical_or.reduceat(expected != sums, first)
     # Their missing cells must be in the same rows.
-    is_function &= signatures.sums[first] == signatures.sums[own][0]
-    is_function[column] = False
+    is_function &= sums[first] == sums[first[v]]
+    is_function[v] = False
     return is_function
 
 
-def _is_beyond_chance(
-    column: int, source: int, signatures: _Signatures, n_pairs: int
-) -> bool:
-    """Return whether a column is too unlikely to be a function of another one by chance."""
-    counts = signatures.counts[signatures.of(column)][1:]
-    n_sources = np.count_nonzero(signatures.counts[signatures.of(source)][1:])
-    orders = gammaln(counts.sum() + 1) - gammaln(counts + 1).sum()
-    functions = n_sources * log(max(1, int(np.count_nonzero(counts))))
-    return bool(orders - functions - log(n_pairs) > -log(MAX_PROBABILITY))
+def _are_beyond_chance(states: _States) -> NDArray[np.bool_]:
+    """Return whether each column, the second axis, is unlikely to be a function of each by chance.
 
-
-def _is_function(column: Codes, source: Codes, row_of_state: NDArray[np.int64]) -> bool:
-    """Return whether a column has the same state in all rows of each state of another one."""
-    return bool((column[row_of_state[source.astype(np.int64) + 1]] == column).all())
+    The bound stands in the docstring of the module; shape (columns, columns).
+    """
+    first = states.first
+    counts = states.counts.copy()
+    counts[first] = 0  # missing cells do not count
+    totals = np.add.reduceat(counts, first)
+    orders = gammaln(totals + 1) - np.add.reduceat(gammaln(counts + 1), first)
+    n_states = np.add.reduceat(counts > 0, first, dtype=np.int64)
+    functions = np.outer(n_states, np.log(np.maximum(n_states, 1)))
+    n_pairs = len(first) * (len(first) - 1)
+    are_beyond: NDArray[np.bool_] = orders - functions > log(n_pairs / MAX_PROBABILITY)
+    return are_beyond
 
 
 def determined_columns(
@@ -152,40 +136,32 @@ def determined_columns(
     >>> determined_columns(codes, np.array([3, 3, 2]))
     DeterminedColumns(copies=[[0, 1]], functions=[(2, 0)])
     """
-    n_columns = codes.shape[1]
-    copies: list[list[int]] = []
-    functions: list[tuple[int, int]] = []
-    if n_columns < 2 or not len(codes):
-        return DeterminedColumns(copies, functions)
-    signatures = _signatures(codes, cardinalities)
-    is_function = np.array(
-        [_determined_by(v, codes, signatures) for v in range(n_columns)]
-    )
-    n_pairs = n_columns * (n_columns - 1)
+    n_rows, n_columns = codes.shape
+    if n_columns < 2 or not n_rows:
+        return DeterminedColumns([], [])
+    states = _states_of(codes, cardinalities)
+    is_function = np.array([_functions_of(v, codes, states) for v in range(n_columns)])
+    is_function &= _are_beyond_chance(states)
 
-    def holds(column: int, source: int) -> bool:
-        """Return whether a column is a function of another one, by more than chance."""
-        return _is_beyond_chance(column, source, signatures, n_pairs) and _is_function(
-            codes[:, column], codes[:, source], signatures.rows[signatures.of(source)]
-        )
+    def determines(source: int, column: int) -> bool:
+        """Return whether a column has one state in all rows of each state of another one."""
+        row_of_state = states.rows[states.first[source] + 1 + codes[:, source]]
+        return bool((codes[row_of_state, column] == codes[:, column]).all())
 
-    first_of_group: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     seen: set[int] = set()
     for v in range(n_columns):
-        if v in seen:
-            continue
-        equal = np.flatnonzero(is_function[v] & is_function[:, v]).tolist()
-        first_of_group[v] = [v, *(u for u in equal if holds(u, v))]
-        seen.update(first_of_group[v])
-    copies = [group for group in first_of_group.values() if len(group) > 1]
-    for v in first_of_group:
-        sources = (
-            u for u in first_of_group if is_function[u, v] and not is_function[v, u]
-        )
-        source = next((u for u in sources if holds(v, u)), None)
+        if v not in seen:
+            equal = np.flatnonzero(is_function[v] & is_function[:, v]).tolist()
+            groups[v] = [v, *(u for u in equal if determines(v, u))]
+            seen.update(groups[v])
+    functions: list[tuple[int, int]] = []
+    for v in groups:
+        sources = np.flatnonzero(is_function[:, v] & ~is_function[v]).tolist()
+        source = next((u for u in sources if u in groups and determines(u, v)), None)
         if source is not None:
             functions.append((v, source))
-    return DeterminedColumns(copies, functions)
+    return DeterminedColumns([g for g in groups.values() if len(g) > 1], functions)
 
 
 def warn_of_determined_columns(
@@ -199,23 +175,17 @@ def warn_of_determined_columns(
         When there are such columns, by more than chance.
     """
     copies, functions = determined_columns(codes, cardinalities)
+    quoted = [*map(repr, names)]
     parts: list[str] = []
     if copies:
-        groups = [
-            " = ".join(repr(names[v]) for v in group[:MAX_LISTED]) for group in copies
-        ]
-        parts.append(f"equal, but for names of states: {_listed(groups)}")
+        groups = [" = ".join(quoted[v] for v in group[:MAX_LISTED]) for group in copies]
+        parts.append(f"equal, but for names of states: {first_listed(groups)}")
     if functions:
-        pairs = [f"{names[v]!r} by {names[source]!r}" for v, source in functions]
-        parts.append(f"determined by another one: {_listed(pairs)}")
+        pairs = [f"{quoted[v]} by {quoted[source]}" for v, source in functions]
+        parts.append(f"determined by another one: {first_listed(pairs)}")
     if parts:
         warn_caller(
             f"columns that in all {len(codes)} rows are {'; '.join(parts)}; they tell nothing "
             "more, and many networks score alike: leave them out, unless they are meant",
             ColumnWarning,
         )
-
-
-def _listed(items: Sequence[str]) -> str:
-    rest = len(items) - MAX_LISTED
-    return ", ".join(items[:MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")

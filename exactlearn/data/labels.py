@@ -177,6 +177,19 @@ def unique_places(states: Sequence[str], key: Callable[[str], str]) -> dict[str,
     return {key: code for code, key in enumerate(keys) if counts[key] == 1}
 
 
+def first_listed(texts: Sequence[str], noun: str = "") -> str:
+    """Return texts, the first twelve of more and how many there are besides.
+
+    Examples
+    --------
+    >>> first_listed(["a", "b"]), first_listed(["a"] * 14, " values")[-21:]
+    ('a, b', ', a and 2 more values')
+    """
+    listed = ", ".join(texts[:MAX_LISTED])
+    n_left = len(texts) - MAX_LISTED
+    return f"{listed} and {n_left} more{noun}" if n_left > 0 else listed
+
+
 def listed_labels(labels: Sequence[str]) -> str:
     """Return labels in quotes, the first twelve of more."""
     quoted = ", ".join(map(repr, labels[:MAX_LISTED]))

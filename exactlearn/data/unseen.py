@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from exactlearn.data.labels import MAX_LISTED
+from exactlearn.data.labels import first_listed
 from exactlearn.errors import DataError, StateWarning, as_written, warn_caller
 
 Unseen = Literal["refuse", "missing"]
@@ -44,11 +44,11 @@ def report_unseen(counts: Counts, unseen: Unseen) -> None:
     >>> print(caught[0].message)
     values that are no states count as missing: column 'colour': 'violet' (3), 'pink' (1)
     """
-    columns = [
-        f"column {name!r}: {_listed(values)}"
-        for name, values in counts.items()
-        if values
-    ]
+    columns = []
+    for name, values in counts.items():
+        if values:
+            labels = [f"{label!r} ({cells:g})" for label, cells in values.items()]
+            columns.append(f"column {name!r}: {first_listed(labels, ' values')}")
     if not columns:
         return
     listed = "; ".join(columns)
@@ -57,14 +57,3 @@ def report_unseen(counts: Counts, unseen: Unseen) -> None:
             f"values that no fitted row had: {listed}; correct the cells, or {cure_of_unseen()}"
         )
     warn_caller(f"values that are no states count as missing: {listed}", StateWarning)
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    """Return values with how many cells have them, the first twelve of more."""
-    listed = [f"{label!r} ({cells:g})" for label, cells in values.items()]
-    more = (
-        f" and {len(listed) - MAX_LISTED} more values"
-        if len(listed) > MAX_LISTED
-        else ""
-    )
-    return ", ".join(listed[:MAX_LISTED]) + more

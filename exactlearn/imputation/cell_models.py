@@ -15,7 +15,7 @@ purpose seem to be, the pool is multiplied by how much more probable each state 
 cells than among the observed ones.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +32,11 @@ from exactlearn.bayesnet.row_completion import (
 )
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.indicators import (
+    cell_probabilities,
+    mean_shares,
+    states_of_cells,
+)
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import TooLargeError
 from exactlearn.imputation.learning import (
@@ -41,17 +46,18 @@ from exactlearn.imputation.learning import (
     bootstrap_networks,
     independent,
 )
-from exactlearn.imputation.logistic import cell_probabilities, fit_logistic, mean_shares
+from exactlearn.imputation.logistic import fit_logistic
 from exactlearn.imputation.mechanism import (
     PredictedCells,
     learned_missingness_graph,
     self_masking_ratios,
+    unobserved_row,
 )
 
 Matrix = NDArray[np.float64]
 
 HIDDEN = 0.15
-"""Share of the observed cells that are hidden to compare the missing ones with."""
+"""Proportion of the observed cells that are hidden to compare the missing ones with."""
 
 FLOOR = 1e-3
 """Share of the uniform distribution in that of each component: none is certain."""
@@ -75,7 +81,10 @@ class NetworkAverage:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, networks: tuple[BayesianNetwork, ...], how: Learning
+        cls,
+        dataset: Dataset,
+        networks: tuple[BayesianNetwork, ...],
+        learning: Learning,
     ) -> "NetworkAverage":
         """Learn the missingness graph, if wanted, and refit the networks with it.
 
@@ -85,33 +94,32 @@ class NetworkAverage:
             The table that the networks were learned from.
         networks
             Networks learned without indicators.
-        how
+        learning
             Whether to learn the missingness graph, and the pseudo-count of parameters.
         """
-        if how.missingness != "learned" or not networks:
+        if learning.missingness != "learned" or not networks:
             return cls(networks)
-        learned = learned_missingness_graph(dataset, networks)
+        causes = learned_missingness_graph(dataset, networks).causes
         graph = MissingnessGraph(
-            {name: own for name, own in learned.causes.items() if own}
+            {name: causes[name] for name in causes if causes[name]}
         )
         if not graph.causes:
             return cls(networks)
-        fitted = (
-            fit_with_indicators(
-                dataset, known.parents, graph, smoothing=how.settled.smoothing
-            ).model
-            for known in networks
-        )
-        return cls(tuple(fitted), graph)
+        smoothing = learning.settled.smoothing
+        with_indicators = []
+        for network in networks:
+            fit = fit_with_indicators(
+                dataset, network.parents, graph, smoothing=smoothing
+            )
+            with_indicators.append(fit.model)
+        return cls(tuple(with_indicators), graph)
 
     @property
     def network(self) -> BayesianNetwork | None:
         """The first network without its missingness indicators, which are its last variables."""
-        return (
-            without_indicators(self.networks[0], self.missingness)
-            if self.networks
-            else None
-        )
+        if not self.networks:
+            return None
+        return without_indicators(self.networks[0], self.missingness)
 
     def posterior(self, table: Dataset) -> Matrix:
         """Return the mean distribution of each missing cell, as `averaged_posterior`."""
@@ -132,23 +140,21 @@ class NetworkAverage:
         )
 
 
-def _networks(
-    dataset: Dataset, how: Learning, control: SearchControl
+def _fit_logistic(
+    dataset: Dataset, learning: Learning, control: SearchControl
 ) -> CellModel | None:
-    networks, _ = bootstrap_networks(
-        dataset, replace(how, time_limit=control.remaining)
-    )
+    return fit_logistic(dataset, seed=learning.seed, control=control)
+
+
+def _fit_networks(
+    dataset: Dataset, learning: Learning, control: SearchControl
+) -> CellModel | None:
+    in_time = replace(learning, time_limit=control.remaining)
+    networks, _ = bootstrap_networks(dataset, in_time)
     return NetworkAverage(networks) if networks else None
 
 
-COMPONENTS: dict[
-    str, Callable[[Dataset, Learning, SearchControl], CellModel | None]
-] = {
-    "logistic": lambda data, how, control: fit_logistic(
-        data, seed=how.seed, control=control
-    ),
-    "networks": _networks,
-}
+COMPONENTS = {"logistic": _fit_logistic, "networks": _fit_networks}
 """What fits the models that are pooled, the fastest first; ``None`` when a limit came too early."""
 
 
@@ -174,18 +180,20 @@ class Pool:
 
     def posterior(self, table: Dataset) -> Matrix:
         """Return the pooled distribution of each missing cell, the columns in any order."""
-        names, states = self.network.names, self.network.states
-        order = np.array([table.names.index(name) for name in names])
-        ordered = Dataset(table.codes[:, order], names, states, table.weights)
-        found = pooled(
-            [model.posterior(ordered) for model in self.components.values()], ordered
-        )
+        # Components know the columns in the order of the network.
+        network = self.network
+        order = np.array([table.names.index(name) for name in network.names])
+        codes = table.codes[:, order]
+        ordered = Dataset(codes, network.names, network.states, table.weights)
+        parts = [model.posterior(ordered) for model in self.components.values()]
+        posterior = pooled(parts, ordered)
+        # Where cells are missing by their own value, their states have other probabilities.
         rows, columns = ordered.missing_cells.T
         for v, ratio in self.ratios.items():
-            found[columns == v] *= ratio
-        found /= found.sum(axis=1, keepdims=True)
-        # The cells of a row come in the order of the columns.
-        cells: Matrix = found[np.lexsort((order[columns], rows))]
+            posterior[columns == v] *= ratio
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        # The cells of a row come in the order of the table's columns.
+        cells: Matrix = posterior[np.lexsort((order[columns], rows))]
         return cells
 
 
@@ -205,14 +213,14 @@ def pooled(parts: Sequence[Matrix], table: Dataset) -> Matrix:
     >>> pooled([np.array([[0.5, 0.5]]), np.array([[0.8, 0.2]])], table).round(2).tolist()
     [[0.67, 0.33]]
     """
-    sizes = table.cardinalities[table.missing_cells[:, 1]][:, None]
-    logs = np.log((1 - FLOOR) * np.array(parts) + FLOOR / sizes).mean(axis=0)
-    is_state = np.arange(logs.shape[1]) < sizes
-    found: Matrix = softmax(np.where(is_state, logs, -np.inf), axis=1)
-    return found
+    is_state = states_of_cells(table)
+    uniform = FLOOR / is_state.sum(axis=1, keepdims=True)
+    logs = np.log((1 - FLOOR) * np.array(parts) + uniform).mean(axis=0)
+    posterior: Matrix = softmax(np.where(is_state, logs, -np.inf), axis=1)
+    return posterior
 
 
-def fit_pool(dataset: Dataset, how: Learning) -> tuple[Pool, str]:
+def fit_pool(dataset: Dataset, learning: Learning) -> tuple[Pool, str]:
     """Fit the components and, unless told otherwise, learn why cells are missing.
 
     Components that a limit or an interrupt leaves out are not part of the pool, nor are those that
@@ -222,7 +230,7 @@ def fit_pool(dataset: Dataset, how: Learning) -> tuple[Pool, str]:
     ----------
     dataset
         Table with or without missing cells.
-    how
+    learning
         Seed, time limit, whether missingness is learned, and how networks are.
 
     Returns
@@ -232,46 +240,43 @@ def fit_pool(dataset: Dataset, how: Learning) -> tuple[Pool, str]:
     status
         ``heuristic``, or else ``feasible`` or ``interrupted``.
     """
-    marginal, ratios = independent(dataset), {}
-    with SearchControl.within(how.time_limit).running() as control:
-        components = _fitted(dataset, how, control)
-        if (
-            how.missingness != "ignored"
-            and dataset.n_variables > 1
-            and not control.is_over
-        ):
-            ratios = _ratios(dataset, how, components, control)
-        networks = components.get("networks")
-        network = networks.network if isinstance(networks, NetworkAverage) else None
-        pool = Pool(
-            components or {"marginal": NetworkAverage((marginal,))},
-            network or marginal,
-            ratios,
-        )
-        return pool, control.status if control.is_over else "heuristic"
+    network = independent(dataset)
+    ratios: dict[int, Matrix] = {}
+    with SearchControl.within(learning.time_limit).running() as control:
+        components = _fitted(dataset, learning, control)
+        is_learned = learning.missingness != "ignored" and dataset.n_variables > 1
+        if is_learned and not control.is_over:
+            ratios = _ratios(dataset, learning, components, control)
+        status = control.status if control.is_over else "heuristic"
+    if not components:
+        components = {"marginal": NetworkAverage((network,))}
+    networks = components.get("networks")
+    if isinstance(networks, NetworkAverage):
+        network = networks.network or network
+    return Pool(components, network, ratios), status
 
 
 def _fitted(
-    dataset: Dataset, how: Learning, control: SearchControl
+    dataset: Dataset, learning: Learning, control: SearchControl
 ) -> dict[str, CellModel]:
     """Return the components that can be fitted within the limit."""
-    found = {}
+    components: dict[str, CellModel] = {}
     for name, fit in counted("model", COMPONENTS.items(), len(COMPONENTS)):
         if control.is_over:
             break
         try:
-            model = fit(dataset, how, control)
+            model = fit(dataset, learning, control)
             if model is not None:
                 model.posterior(dataset)
-                found[name] = model
+                components[name] = model
         except TooLargeError:
             continue
-    return found
+    return components
 
 
 def _ratios(
     dataset: Dataset,
-    how: Learning,
+    learning: Learning,
     components: Mapping[str, CellModel],
     control: SearchControl,
 ) -> dict[int, Matrix]:
@@ -279,32 +284,35 @@ def _ratios(
 
     Nothing where a limit comes before the components are fitted without some observed cells.
     """
-    table = with_hidden_cells(dataset, HIDDEN, np.random.default_rng(how.seed))
+    # The same components, fitted without cells that are hidden at random.
+    table = with_hidden_cells(dataset, HIDDEN, np.random.default_rng(learning.seed))
     rows, columns = table.missing_cells.T
-    known = dataset.codes[rows, columns] != MISSING
-    others = _fitted(table, replace(how, networks=(how.networks + 1) // 2), control)
-    if control.is_over or others.keys() != components.keys() or not known.any():
+    is_hidden = dataset.codes[rows, columns] != MISSING
+    fewer = replace(learning, networks=(learning.networks + 1) // 2)
+    refitted = _fitted(table, fewer, control)
+    is_refitted = refitted.keys() == components.keys()
+    if control.is_over or not is_refitted or not is_hidden.any():
         return {}
-    hidden, missing = (
-        pooled([model.posterior(data) for model in models.values()], data)
-        for models, data in ((others, table), (components, dataset))
+    parts = [model.posterior(table) for model in refitted.values()]
+    at_random = PredictedCells(
+        columns[is_hidden],
+        pooled(parts, table)[is_hidden],
+        dataset.row_weights[rows[is_hidden]],
     )
-    nothing = replace(
-        dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None
-    )
-    marginals = cell_probabilities(mean_shares(dataset)[None], nothing)
-    weights = dataset.row_weights[rows[known]]
-    at_random = PredictedCells(columns[known], hidden[known], weights)
+    parts = [model.posterior(dataset) for model in components.values()]
+    missing = pooled(parts, dataset)
+    shares = mean_shares(dataset)[None]
+    marginals = cell_probabilities(shares, unobserved_row(dataset))
     return self_masking_ratios(dataset, missing, marginals, at_random)
 
 
 def with_hidden_cells(
-    dataset: Dataset, share: float, rng: np.random.Generator
+    dataset: Dataset, proportion: float, rng: np.random.Generator
 ) -> Dataset:
-    """Hide a share of the observed cells; each variable keeps one that it has."""
+    """Hide a proportion of the observed cells; each variable keeps one that it has."""
     codes = dataset.codes.copy()
-    codes[rng.random(codes.shape) < share] = MISSING
+    codes[rng.random(codes.shape) < proportion] = MISSING
     for v in np.flatnonzero((codes == MISSING).all(axis=0)).tolist():
-        seen = np.flatnonzero(dataset.codes[:, v] != MISSING)[:1]
-        codes[seen, v] = dataset.codes[seen, v]
+        first_observed = np.flatnonzero(dataset.codes[:, v] != MISSING)[:1]
+        codes[first_observed, v] = dataset.codes[first_observed, v]
     return replace(dataset, codes=codes)

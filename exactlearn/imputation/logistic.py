@@ -37,6 +37,13 @@ from threadpoolctl import threadpool_limits
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.indicators import (
+    cell_probabilities,
+    first_states,
+    mean_shares,
+    one_hot,
+    with_shares,
+)
 
 Matrix = NDArray[np.float64]
 
@@ -53,10 +60,13 @@ FOLDS = 2
 CHOOSING_ROWS = 2000
 """Most rows that penalties are chosen by."""
 
-ADAPTIVITY, MAX_FACTOR = 0.5, 8.0
+ADAPTIVITY = 0.5
 """Power of the mean squared weight of a variable, relative to that of all, that divides its
-penalty, and the largest factor. On six public tables without some of their cells: accuracy .599 and
-.909 nats, with the same penalty for all .595 and .915."""
+penalty. On six public tables without some of their cells: accuracy .599 and .909 nats, with the
+same penalty for all .595 and .915."""
+
+MAX_FACTOR = 8.0
+"""Largest factor by which a penalty is raised or lowered so."""
 
 PSEUDO_COUNT = 1.0
 """Weight of a row of average shares in which all states are equally probable."""
@@ -67,8 +77,11 @@ ITERATIONS = 8
 CURVATURE = 0.15
 """Factor of the Gram matrix by which weights are scaled."""
 
-ROUNDS, TOLERANCE = 2, 1e-3
-"""Most rounds of prediction over all variables, and the largest change that ends them."""
+ROUNDS = 2
+"""Most rounds of prediction over all variables."""
+
+TOLERANCE = 1e-3
+"""Largest change of a share that ends the rounds."""
 
 
 @dataclass(eq=False)
@@ -102,24 +115,36 @@ class Regressions:
 
         The last row has the mean shares only, and equally probable states.
         """
-        sizes, weights = dataset.cardinalities, dataset.row_weights
+        sizes = dataset.cardinalities
+        weights = dataset.row_weights
+        # Rows of the table, and the one of the mean shares.
         shares = np.vstack([with_shares(dataset, means), means])
         design = np.column_stack([shares, np.ones(len(shares))])
         seen = np.nan_to_num(one_hot(dataset)) * weights[:, None]
-        seen = np.vstack([seen, (PSEUDO_COUNT / sizes).repeat(sizes)]).T
+        seen = np.vstack([seen, (PSEUDO_COUNT / sizes).repeat(sizes)])
         variable = np.arange(len(sizes)).repeat(sizes)
-        free = (np.append(variable, -1) != variable[:, None]).astype(np.float64)
+        free = np.append(variable, -1) != variable[:, None]
+        # The bound of the curvature (Boehning 1992) with the penalty in the middle of the path.
         ridge = np.append(np.full(len(means), np.median(PENALTIES)), 1e-3)
         gram = design[:-1].T @ (design[:-1] * weights[:, None])
-        scale = np.linalg.inv(np.linalg.cholesky(CURVATURE * gram + np.diag(ridge)))
+        factor = np.linalg.cholesky(CURVATURE * gram + np.diag(ridge))
         return cls(
-            design, np.ascontiguousarray(seen), sizes, free, scale.astype(np.float64)
+            design=design,
+            seen=np.ascontiguousarray(seen.T),
+            sizes=sizes,
+            free=free.astype(np.float64),
+            scale=np.linalg.inv(factor).astype(np.float64),
         )
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Where the states of each variable begin, shape (variables,)."""
+        return first_states(self.sizes)[:-1]
 
     def sums(self, values: Matrix) -> Matrix:
         """Return the sum over each variable's states, shape (variables, ...)."""
-        found: Matrix = np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
-        return found
+        sums: Matrix = np.add.reduceat(values, self.first)
+        return sums
 
     def spread(self, values: Matrix) -> Matrix:
         """Return each variable's value for all its states, shape (states, ...)."""
@@ -128,12 +153,12 @@ class Regressions:
     def loss(self, weights: Matrix) -> tuple[Matrix, Matrix]:
         """Return the negative log-likelihood of each variable, and its derivative by the scores."""
         scores = weights @ self.design.T
-        largest = np.maximum.reduceat(scores, np.cumsum(self.sizes) - self.sizes)
+        largest = np.maximum.reduceat(scores, self.first)
         probabilities = np.exp(scores - self.spread(largest))
-        sums, totals = self.sums(probabilities), self.sums(self.seen)
-        loss = (totals * (largest + np.log(sums))).sum(1) - self.sums(
-            (self.seen * scores).sum(1)
-        )
+        sums = self.sums(probabilities)
+        totals = self.sums(self.seen)
+        of_totals = (totals * (largest + np.log(sums))).sum(1)
+        loss = of_totals - self.sums((self.seen * scores).sum(1))
         return loss, probabilities * self.spread(totals / sums) - self.seen
 
     def start(self) -> Matrix:
@@ -145,7 +170,17 @@ class Regressions:
     def minimise(
         self, weights: Matrix, penalty: Matrix, control: SearchControl
     ) -> Matrix:
-        """Return the weights after some iterations of L-BFGS."""
+        """Return the weights after some iterations of L-BFGS.
+
+        Parameters
+        ----------
+        weights
+            Weights to begin with, shape (states, states + 1).
+        penalty
+            Ridge penalty of each weight, of the same shape.
+        control
+            Looked at after each iteration.
+        """
         from scipy.optimize import minimize  # takes long to import
 
         def moved(steps: Matrix) -> Matrix:
@@ -155,58 +190,66 @@ class Regressions:
             new = moved(steps)
             loss, slope = self.loss(new)
             gradient = (slope @ self.design + new * penalty) * self.free
-            return loss.sum() + (penalty * new**2).sum() / 2, (
-                gradient @ self.scale.T
-            ).ravel()
+            ridge = (penalty * new**2).sum() / 2
+            return loss.sum() + ridge, (gradient @ self.scale.T).ravel()
 
         def stop(_: Matrix) -> None:
             if control.is_over:
                 raise StopIteration  # which the library takes for the end
 
-        how: Any = {"callback": stop, "options": {"maxiter": ITERATIONS, "ftol": 0.0}}
-        found = minimize(
-            cost, np.zeros(weights.size), jac=True, method="L-BFGS-B", **how
-        )
-        return moved(found.x)
+        limits = {"maxiter": ITERATIONS, "ftol": 0.0}
+        method: Any = {"method": "L-BFGS-B", "callback": stop, "options": limits}
+        result = minimize(cost, np.zeros(weights.size), jac=True, **method)
+        return moved(result.x)
 
-    def path(self, least: Matrix | float, control: SearchControl) -> Iterator[Matrix]:
-        """Yield weights: intercepts alone, then along the path, down to the least penalties."""
+    def path(self, lowest: Matrix | float, control: SearchControl) -> Iterator[Matrix]:
+        """Yield weights: intercepts alone, then along the path, down to the lowest penalties.
+
+        Parameters
+        ----------
+        lowest
+            Penalty at which the path of each variable ends, shape (variables,), or of all.
+        control
+            Looked at before each penalty.
+        """
         weights = self.start()
         yield weights
-        sizes = np.maximum(self.sizes - 1, 1)
-        factors = np.ones((len(sizes), len(sizes)))
+        n_free = np.maximum(self.sizes - 1, 1)
+        pairs = np.outer(n_free, n_free)
+        factors = np.ones(pairs.shape)
         for penalty in PENALTIES:
             if control.is_over:
                 return
-            by_variable = np.maximum(penalty, least)[..., None] * factors
+            by_variable = np.maximum(penalty, lowest)[..., None] * factors
             matrix = np.zeros(self.free.shape)
             matrix[:, :-1] = self.spread(by_variable).repeat(self.sizes, axis=1)
             weights = self.minimise(weights, matrix, control)
             yield weights
-            squares = (
-                self.sums(self.sums(weights[:, :-1] ** 2).T).T / np.outer(sizes, sizes)
-                + 1e-9
-            )
-            mean = squares.sum(axis=1, keepdims=True) / max(len(sizes) - 1, 1)
+            # Penalties of the next fit: low where the weights of a variable are large.
+            squares = self.sums(self.sums(weights[:, :-1] ** 2).T).T / pairs + 1e-9
+            mean = squares.sum(axis=1, keepdims=True) / max(len(pairs) - 1, 1)
             factors = ((mean / squares) ** ADAPTIVITY).clip(1 / MAX_FACTOR, MAX_FACTOR)
 
     def chosen_penalties(self, seed: int, control: SearchControl) -> Matrix:
         """Return the penalty of the path that predicts left-out cells best, for each variable."""
-        rng, every = np.random.default_rng(seed), self
-        rows = len(self.design) - 1
-        if rows > CHOOSING_ROWS:
-            some = np.append(rng.choice(rows, CHOOSING_ROWS, replace=False), rows)
-            every = replace(self, design=self.design[some], seen=self.seen[:, some])
-        fold = rng.integers(FOLDS, size=(len(self.sizes), len(every.design)))
+        rng = np.random.default_rng(seed)
+        sample = self
+        n_rows = len(self.design) - 1
+        if n_rows > CHOOSING_ROWS:
+            rows = rng.choice(n_rows, CHOOSING_ROWS, replace=False)
+            rows = np.append(rows, n_rows)  # the row of the mean shares stays
+            sample = replace(self, design=self.design[rows], seen=self.seen[:, rows])
+        # Each observed cell is left out with one fold; the last row is in no fold.
+        fold = rng.integers(FOLDS, size=(len(self.sizes), len(sample.design)))
         fold[:, -1] = -1
-        lost = np.zeros((len(self.sizes), 1 + len(PENALTIES)))
+        losses = np.zeros((len(self.sizes), 1 + len(PENALTIES)))
         for k in range(FOLDS):
-            out = every.spread((fold == k).astype(np.float64))
-            kept = replace(every, seen=every.seen * (1 - out))
-            left_out = replace(every, seen=every.seen * out)
+            is_out = sample.spread((fold == k).astype(np.float64))
+            kept = replace(sample, seen=sample.seen * (1 - is_out))
+            left_out = replace(sample, seen=sample.seen * is_out)
             for i, weights in enumerate(kept.path(0.0, control)):
-                lost[:, i] += left_out.loss(weights)[0]
-        best: Matrix = PENALTIES[lost[:, 1:].argmin(axis=1)]
+                losses[:, i] += left_out.loss(weights)[0]
+        best: Matrix = PENALTIES[losses[:, 1:].argmin(axis=1)]
         return best
 
 
@@ -237,9 +280,10 @@ class ChainedLogistic:
         first = first_states(table.cardinalities)
 
         def renew(shares: Matrix, v: int, rows: NDArray[np.bool_]) -> Matrix:
-            own = self.weights[first[v] : first[v + 1]]
-            found: Matrix = softmax(shares[rows] @ own[:, :-1].T + own[:, -1], axis=1)
-            return found
+            weights = self.weights[first[v] : first[v + 1]]
+            scores = shares[rows] @ weights[:, :-1].T + weights[:, -1]
+            probabilities: Matrix = softmax(scores, axis=1)
+            return probabilities
 
         shares = with_shares(table, self.shares)
         with threadpool_limits(1):
@@ -271,112 +315,10 @@ def fit_logistic(
     # The matrices are small: on two threads their products take several times as long.
     with threadpool_limits(1):
         means = mean_shares(dataset)
-        every = Regressions.of(dataset, means)
-        *_, weights = every.path(every.chosen_penalties(seed, control), control)
+        regressions = Regressions.of(dataset, means)
+        penalties = regressions.chosen_penalties(seed, control)
+        *_, weights = regressions.path(penalties, control)
     return ChainedLogistic(means, weights)
-
-
-def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each variable's columns begin, and the end, shape (variables + 1,)."""
-    return np.concatenate(([0], np.cumsum(cardinalities))).astype(np.int64)
-
-
-def one_hot(dataset: Dataset) -> NDArray[np.float64]:
-    """Return one column for each state: 1 in rows that have it, else 0, NaN where it is missing.
-
-    Parameters
-    ----------
-    dataset
-        The table.
-
-    Returns
-    -------
-    indicators
-        Shape (rows, states of all variables), variable after variable.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[1], [-1]]), ("a",), (("x", "y", "z"),))
-    >>> one_hot(table)
-    array([[ 0.,  1.,  0.],
-           [nan, nan, nan]])
-    """
-    sizes = dataset.cardinalities
-    states = np.arange(sizes.sum()) - first_states(sizes)[:-1].repeat(sizes)
-    codes = dataset.codes.repeat(sizes, axis=1)
-    return np.where(codes == MISSING, np.nan, codes == states)
-
-
-def cell_probabilities(
-    shares: NDArray[np.float64], dataset: Dataset
-) -> NDArray[np.float64]:
-    """Return the distribution of each missing cell from one share per row and state.
-
-    Parameters
-    ----------
-    shares
-        Shape (rows, states of all variables), laid out as :func:`one_hot`; negative shares count
-        as zero, and a cell without any share gets the uniform distribution.
-    dataset
-        The table with the missing cells.
-
-    Returns
-    -------
-    probabilities
-        Shape (cells, most states of a variable), zero beyond a variable's states; each row sums to
-        one.
-    """
-    rows, variables = dataset.missing_cells.T
-    states = np.arange(int(dataset.cardinalities.max(initial=1)))
-    real = states < dataset.cardinalities[variables][:, None]
-    columns = first_states(dataset.cardinalities)[variables][:, None] + states
-    found = np.where(real, shares[rows[:, None], np.where(real, columns, 0)], 0.0).clip(
-        min=0.0
-    )
-    totals = found.sum(axis=1, keepdims=True)
-    uniform = real / real.sum(axis=1, keepdims=True)
-    probabilities: NDArray[np.float64] = np.divide(
-        found, totals, out=uniform, where=totals > 0
-    )
-    return probabilities
-
-
-def mean_shares(dataset: Dataset) -> NDArray[np.float64]:
-    """Return the share of each state among the observed cells of its variable, shape (states,).
-
-    A variable without observed cells has equal shares.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("x", "y"),))
-    >>> mean_shares(table).round(2).tolist()
-    [0.33, 0.67]
-    """
-    sizes = dataset.cardinalities
-    found = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
-    totals = np.add.reduceat(found, first_states(sizes)[:-1]).repeat(sizes)
-    equal = 1 / sizes.repeat(sizes)
-    means: NDArray[np.float64] = np.divide(found, totals, out=equal, where=totals > 0)
-    return means
-
-
-def with_shares(dataset: Dataset, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the indicators of all states, with shares where the cell is missing.
-
-    Parameters
-    ----------
-    dataset
-        The table.
-    shares
-        Shape (states,), as of :func:`mean_shares`.
-
-    Returns
-    -------
-    shares
-        Shape (rows, states), laid out as :func:`one_hot`.
-    """
-    indicators = one_hot(dataset)
-    return np.where(np.isnan(indicators), shares, indicators)
 
 
 def chained(
@@ -416,22 +358,17 @@ def chained(
         ``heuristic``, or that of the control if it ended the rounds.
     """
     missing = dataset.codes == MISSING
-    number = missing.sum(axis=0)
-    chosen = (
-        np.flatnonzero(number)
-        if variables is None
-        else np.array([*variables], np.int64)
-    )
+    n_missing = missing.sum(axis=0)
+    order = np.argsort(n_missing, kind="stable")
+    renewed = np.flatnonzero(n_missing) if variables is None else [*variables]
     first = first_states(dataset.cardinalities)
     for _ in range(rounds):
         before = shares.copy()
-        for v in chosen[np.argsort(number[chosen], kind="stable")].tolist():
+        for v in order[np.isin(order, renewed)].tolist():
             if control.is_over:
                 return control.status
-            shares[missing[:, v], first[v] : first[v + 1]] = renew(
-                shares, v, missing[:, v]
-            )
-        change = abs(shares - before)
-        if change.max(initial=0.0) < tolerance:
+            rows = missing[:, v]
+            shares[rows, first[v] : first[v + 1]] = renew(shares, v, rows)
+        if abs(shares - before).max(initial=0.0) < tolerance:
             break
     return "heuristic"

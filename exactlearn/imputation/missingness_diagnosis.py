@@ -41,8 +41,8 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.indicators import first_states, one_hot
 from exactlearn.data.missingness_graph import MissingnessGraph
-from exactlearn.imputation.logistic import first_states, one_hot
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.pdg.learn.starts import chow_liu_parents
 
@@ -52,9 +52,12 @@ LEAST_EXPECTED = 5.0
 DRAWS = 499
 """Permutations of each test that needs them."""
 
-DRAWS_PER_TEST, MAX_DRAWS = 40, 100_000
-"""Permutations for each test of all, and at most, where the first ones leave the p-value small: the
-smallest p-value that they can give must pass the adjustment."""
+DRAWS_PER_TEST = 40
+"""Permutations for each test of all, where the first ones leave the p-value small: the smallest
+p-value that they can give must pass the adjustment."""
+
+MAX_DRAWS = 100_000
+"""Most permutations of a test."""
 
 GRAPH_ROWS = 10_000
 """Most rows that the dependence on own values is learned from."""
@@ -67,9 +70,11 @@ ODDS = 20.0
 missing cells of one depend on their own values, by BIC, to be taken to do so: this cannot be
 tested, and estimates are worse when it is wrong."""
 
-SUSPECTS, PASSES = 2, 2
-"""Variables with missing cells that are tried as the cause of another one's by EM, and how often
-the causes are gone through."""
+SUSPECTS = 2
+"""Variables with missing cells that are tried as the cause of another one's by EM."""
+
+PASSES = 2
+"""How often the causes are gone through."""
 
 FEW_ROWS = 1e7
 """Rows below which EM takes seconds; it was as accurate as deletion, or more so
@@ -132,55 +137,81 @@ def indicator_tests(
         By increasing p-value, then by decreasing statistic.
     """
     tables = list(_tables(dataset))
-    draws = min(max(DRAWS, DRAWS_PER_TEST * len(tables)), MAX_DRAWS)
-    tests = [
-        IndicatorTest(v, u, *_tested(counts, draws, rng), np.nan)
-        for v, u, counts in tables
-    ]
-    if not tests:
+    if not tables:
         return ()
     from scipy.stats import false_discovery_control  # takes long to import
 
+    draws = min(max(DRAWS, DRAWS_PER_TEST * len(tables)), MAX_DRAWS)
+    tests = [_test(*table, draws, rng) for table in tables]
     adjusted = false_discovery_control([test.p_value for test in tests])
-    found = (
-        t._replace(adjusted=float(p)) for t, p in zip(tests, adjusted, strict=True)
-    )
-    return tuple(sorted(found, key=lambda test: (test.p_value, -test.statistic)))
+    for k, p_value in enumerate(adjusted.tolist()):
+        tests[k] = tests[k]._replace(adjusted=p_value)
+    return tuple(sorted(tests, key=lambda test: (test.p_value, -test.statistic)))
 
 
 def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     """Yield indicator, variable and counts by state and indicator, shape (states, 2)."""
-    missing, weights = dataset.codes == MISSING, dataset.row_weights[:, None]
-    first = first_states(dataset.cardinalities)
+    weights = dataset.row_weights[:, None]
+    missing = dataset.codes == MISSING
     states = np.nan_to_num(one_hot(dataset))
-    counts = np.stack(
-        [(~missing * weights).T @ states, (missing * weights).T @ states], axis=-1
-    )
+    observed_counts = (~missing * weights).T @ states
+    missing_counts = (missing * weights).T @ states
+    counts = np.stack([observed_counts, missing_counts], axis=-1)
+    first = first_states(dataset.cardinalities)
     for v in np.flatnonzero(missing.any(axis=0)).tolist():
         for u in range(dataset.n_variables):
             table = counts[v, first[u] : first[u + 1]]
-            seen = table.sum(axis=1) > 0
-            if u != v and seen.sum() > 1 and (table.sum(axis=0) > 0).all():
-                yield dataset.names[v], dataset.names[u], table[seen]
+            table = table[table.sum(axis=1) > 0]
+            if u != v and len(table) > 1 and (table.sum(axis=0) > 0).all():
+                yield dataset.names[v], dataset.names[u], table
 
 
-def _tested(
-    counts: NDArray[np.float64], draws: int, rng: np.random.Generator
-) -> tuple[float, int, float, float, float, bool, float]:
-    """Return the fields of a test from the statistic to the p-value."""
-    states, total = counts.sum(axis=1), float(counts.sum())
+def _test(
+    indicator: str,
+    variable: str,
+    counts: NDArray[np.float64],
+    draws: int,
+    rng: np.random.Generator,
+) -> IndicatorTest:
+    """Return the test of an indicator against a variable, not yet adjusted.
+
+    Parameters
+    ----------
+    indicator, variable
+        Their names.
+    counts
+        Weight of the rows by state and indicator, shape (states, 2).
+    draws
+        Permutations where the first `DRAWS` leave the p-value small.
+    rng
+        Draws the permutations.
+    """
+    states = counts.sum(axis=1)
+    total = float(counts.sum())
     expected = states[:, None] * (counts.sum(axis=0) / total)
-    statistic = max(
-        0.0, 2 * float((xlogy(counts, counts) - xlogy(counts, expected)).sum())
+    divergence = float((xlogy(counts, counts) - xlogy(counts, expected)).sum())
+    rates = counts[:, 1] / states
+    statistic = max(0.0, 2 * divergence)
+    degrees = len(counts) - 1
+    is_fractional = (counts != np.rint(counts)).any()
+    is_permuted = bool(expected.min() < LEAST_EXPECTED and not is_fractional)
+    p_value = float(chdtrc(degrees, statistic))
+    if is_permuted:
+        p_value = _permuted(counts, DRAWS, rng)
+        if draws > DRAWS and p_value < 20 / DRAWS:
+            p_value = _permuted(counts, draws, rng)
+    return IndicatorTest(
+        indicator=indicator,
+        variable=variable,
+        statistic=statistic,
+        degrees=degrees,
+        rows=total,
+        lowest=float(rates.min()),
+        highest=float(rates.max()),
+        permuted=is_permuted,
+        p_value=p_value,
+        adjusted=np.nan,
     )
-    degrees, rates = len(counts) - 1, counts[:, 1] / states
-    fields = statistic, degrees, total, float(rates.min()), float(rates.max())
-    if expected.min() >= LEAST_EXPECTED or (counts != np.rint(counts)).any():
-        return *fields, False, float(chdtrc(degrees, statistic))
-    p_value = _permuted(counts, DRAWS, rng)
-    if draws > DRAWS and p_value < 20 / DRAWS:
-        p_value = _permuted(counts, draws, rng)
-    return *fields, True, p_value
 
 
 def _permuted(
@@ -191,11 +222,10 @@ def _permuted(
     states = table.sum(axis=1)
     # Margins are fixed, so that only the sum of n log n over the cells varies.
     missing = rng.multivariate_hypergeometric(states, table[:, 1].sum(), size=draws)
-    drawn = (xlogy(missing, missing) + xlogy(states - missing, states - missing)).sum(
-        axis=1
-    )
-    observed = float(xlogy(table, table).sum())
-    as_large = int((drawn >= observed - 1e-9 * abs(observed)).sum())
+    observed = states - missing
+    drawn = (xlogy(missing, missing) + xlogy(observed, observed)).sum(axis=1)
+    statistic = float(xlogy(table, table).sum())
+    as_large = int((drawn >= statistic - 1e-9 * abs(statistic)).sum())
     return (as_large + 1) / (draws + 1)
 
 
@@ -222,26 +252,26 @@ def diagnosed_missingness_graph(
     sample = dataset.drawn(GRAPH_ROWS, rng)
     network = _tree(sample)
     graph = learned_missingness_graph(sample, [network])
-    full = np.flatnonzero(
-        ~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1)
-    )
-    dependent = {(test.indicator, test.variable) for test in tests}
-    observed = {dataset.names[v] for v in full}
+    is_full = (dataset.codes != MISSING).all(axis=0)
+    full = np.flatnonzero(is_full & (dataset.cardinalities > 1))
+    full_names = {dataset.names[v] for v in full}
     causes: dict[str, tuple[str, ...]] = {}
     suspected: dict[str, list[str]] = {}
-    for name, found in graph.causes.items():
-        selected = learned_separators(dataset, dataset.names.index(name), full)
+    for name, own_causes in graph.causes.items():
+        by_statistic = sorted(
+            (test for test in tests if test.indicator == name),
+            key=lambda test: -test.statistic,
+        )
+        dependent = [test.variable for test in by_statistic]
+        # Causes without missing cells, from all rows.
+        selected = learned_separators(dataset, dataset.index(name), full)
         separators = tuple(dataset.names[u] for u in sorted(selected))
-        if {*found} <= observed:
-            causes[name] = separators or found
+        if {*own_causes} <= full_names:
+            separators = separators or own_causes
         else:
-            causes[name] = separators
-            tested = sorted(
-                (t for t in tests if t.indicator == name), key=lambda t: -t.statistic
-            )
-            others = [t.variable for t in tested if t.variable not in observed]
-            suspected[name] = [*others[:SUSPECTS], name]
-        causes[name] = tuple(u for u in causes[name] if (name, u) in dependent)
+            incomplete = [u for u in dependent if u not in full_names]
+            suspected[name] = [*incomplete[:SUSPECTS], name]
+        causes[name] = tuple(u for u in separators if u in dependent)
     return _chosen_by_em(sample, network, replace(graph, causes=causes), suspected)
 
 
@@ -252,26 +282,33 @@ def _chosen_by_em(
     suspected: Mapping[str, Sequence[str]],
 ) -> MissingnessGraph:
     """Replace the causes of some variables, one after the other, by the one of the best BIC."""
+    if not suspected:
+        return graph
     penalty = 0.5 * log(max(float(dataset.row_weights.sum()), 2.0))
     margin = log(ODDS * max(len(graph.causes), 1))
 
-    def bic(one: MissingnessGraph) -> float:
+    def bic(candidate: MissingnessGraph) -> float:
         fit = fit_with_indicators(
-            dataset, network.parents, one, smoothing=SMOOTHING, tolerance=1e-5
+            dataset,
+            network.parents,
+            candidate,
+            smoothing=SMOOTHING,
+            tolerance=1e-5,
         )
-        families = one.parents(dataset.names)
-        sizes = (
-            prod(int(dataset.cardinalities[u]) for u in family) for family in families
-        )
-        own = sum(name in causes for name, causes in one.causes.items())
-        return float(fit.log_likelihoods[-1]) - penalty * sum(sizes) - margin * own
+        n_parameters = 0
+        for family in candidate.parents(dataset.names):
+            n_parameters += prod(dataset.cardinalities[[*family]].tolist())
+        n_own = sum(name in causes for name, causes in candidate.causes.items())
+        log_likelihood = float(fit.log_likelihoods[-1])
+        return log_likelihood - penalty * n_parameters - margin * n_own
 
-    best = bic(graph) if suspected else 0.0
-    for name, candidates in [*suspected.items()] * PASSES:
-        for cause in candidates:
-            other = replace(graph, causes={**graph.causes, name: (cause,)})
-            if other != graph and (value := bic(other)) > best:
-                graph, best = other, value
+    best = bic(graph)
+    for name, suspects in [*suspected.items()] * PASSES:
+        for cause in suspects:
+            candidate = replace(graph, causes={**graph.causes, name: (cause,)})
+            if candidate != graph and (value := bic(candidate)) > best:
+                graph = candidate
+                best = value
     return graph
 
 
@@ -291,12 +328,12 @@ def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
     """
     words = {}
     for name, causes in graph.causes.items():
-        said = [cause for cause in causes if cause != name]
-        said += ["their own value"] * (name in causes)
-        said += [
-            f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())
-        ]
-        words[name] = ", ".join(said) or "nothing"
+        texts = [cause for cause in causes if cause != name]
+        if name in causes:
+            texts.append("their own value")
+        for variable in graph.indicator_causes.get(name, ()):
+            texts.append(f"whether {variable} is missing")
+        words[name] = ", ".join(texts) or "nothing"
     return words
 
 
@@ -329,23 +366,19 @@ def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:
         What missing cells depend on.
     """
     if dataset.is_complete:
-        return Recommendation(
-            "complete",
-            "",
-            "no cell is missing: relative frequencies maximise the likelihood",
-        )
+        why = "no cell is missing: relative frequencies maximise the likelihood"
+        return Recommendation("complete", "", why)
     is_ignorable = graph.kind != "MNAR"
-    text = "" if is_ignorable else str(graph)
+    method = "em"
+    why = "it uses every observed cell, and takes seconds"
     if float(dataset.row_weights.sum()) >= FEW_ROWS:
         method = {"MCAR": "f-mcar", "MAR": "d-mar"}.get(graph.kind, "graph")
         why = "a closed form takes one pass over so many rows where EM takes many"
-    else:
-        method, why = "em", "it uses every observed cell, and takes seconds"
-        if not is_ignorable:
-            why += " together with the probabilities that cells are missing"
-    wrong = (
-        "wrong where cells are missing because of their own or other missing values"
-        if is_ignorable
-        else "wrong where the graph lacks a cause"
+    elif not is_ignorable:
+        why += " together with the probabilities that cells are missing"
+    if is_ignorable:
+        wrong = "where cells are missing because of their own or other missing values"
+        return Recommendation(method, "", f"{why}; wrong {wrong}")
+    return Recommendation(
+        method, str(graph), f"{why}; wrong where the graph lacks a cause"
     )
-    return Recommendation(method, text, f"{why}; {wrong}")

@@ -42,16 +42,16 @@ from threadpoolctl import threadpool_limits
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, MissingExtraError
-from exactlearn.imputation.learning import Imputed, Learning
-from exactlearn.imputation.logistic import (
+from exactlearn.data.indicators import (
     cell_probabilities,
-    chained,
     first_states,
     mean_shares,
     one_hot,
     with_shares,
 )
+from exactlearn.errors import DataError, MissingExtraError
+from exactlearn.imputation.learning import Imputed, Learning
+from exactlearn.imputation.logistic import chained
 
 NEIGHBOURS = 5
 """How many nearest rows vote, the library's default."""

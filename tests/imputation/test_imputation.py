@@ -11,6 +11,7 @@ from exactlearn.augmentation import augment
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.indicators import cell_probabilities, one_hot
 from exactlearn.data.missingness import hide
 from exactlearn.errors import ArgumentError, DataError, MissingExtraError, OptionError
 from exactlearn.formats.models import read_network
@@ -24,7 +25,6 @@ from exactlearn.imputation.learning import (
     learned,
     likeliest,
 )
-from exactlearn.imputation.logistic import cell_probabilities, one_hot
 from exactlearn.imputation.methods import AVERAGING, METHODS, Method
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.structural_em import structural_em

@@ -11,14 +11,9 @@ from scipy.special import log_softmax, softmax
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.indicators import first_states, mean_shares, with_shares
 from exactlearn.imputation import logistic
-from exactlearn.imputation.logistic import (
-    Regressions,
-    first_states,
-    fit_logistic,
-    mean_shares,
-    with_shares,
-)
+from exactlearn.imputation.logistic import Regressions, fit_logistic
 from tests.strategies import datasets
 
 

@@ -1,0 +1,123 @@
+"""Indicators of the states of a table (one-hot coding), and shares of states in their layout.
+
+A table of shares has one column for each state, variable after variable, shape (rows, states of all
+variables).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+
+
+def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each variable's columns begin, and the end, shape (variables + 1,)."""
+    return np.concatenate(([0], np.cumsum(cardinalities))).astype(np.int64)
+
+
+def one_hot(dataset: Dataset) -> NDArray[np.float64]:
+    """Return one column for each state: 1 in rows that have it, else 0, NaN where it is missing.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+
+    Returns
+    -------
+    indicators
+        Shape (rows, states of all variables), variable after variable.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[1], [-1]]), ("a",), (("x", "y", "z"),))
+    >>> one_hot(table)
+    array([[ 0.,  1.,  0.],
+           [nan, nan, nan]])
+    """
+    sizes = dataset.cardinalities
+    states = np.arange(sizes.sum()) - first_states(sizes)[:-1].repeat(sizes)
+    codes = dataset.codes.repeat(sizes, axis=1)
+    return np.where(codes == MISSING, np.nan, codes == states)
+
+
+def mean_shares(dataset: Dataset) -> NDArray[np.float64]:
+    """Return the share of each state among the observed cells of its variable, shape (states,).
+
+    A variable without observed cells has equal shares.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("x", "y"),))
+    >>> mean_shares(table).round(2).tolist()
+    [0.33, 0.67]
+    """
+    sizes = dataset.cardinalities
+    counts = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
+    totals = np.add.reduceat(counts, first_states(sizes)[:-1]).repeat(sizes)
+    shares: NDArray[np.float64] = 1 / sizes.repeat(sizes)
+    np.divide(counts, totals, out=shares, where=totals > 0)
+    return shares
+
+
+def with_shares(dataset: Dataset, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the indicators of all states, with shares where the cell is missing.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    shares
+        Shape (states,), as of :func:`mean_shares`.
+
+    Returns
+    -------
+    shares
+        Shape (rows, states), laid out as :func:`one_hot`.
+    """
+    indicators = one_hot(dataset)
+    return np.where(np.isnan(indicators), shares, indicators)
+
+
+def states_of_cells(dataset: Dataset) -> NDArray[np.bool_]:
+    """Return whether each missing cell may have each state, shape (cells, most states).
+
+    The true entries are in the order of the entries of :func:`one_hot` that are NaN.
+
+    Examples
+    --------
+    >>> states_of_cells(Dataset([[-1, -1]], ("a", "b"), (("x", "y"), ("u", "v", "w")))).tolist()
+    [[True, True, False], [True, True, True]]
+    """
+    sizes = dataset.cardinalities[dataset.missing_cells[:, 1]]
+    return np.arange(dataset.cardinalities.max(initial=1)) < sizes[:, None]
+
+
+def cell_probabilities(
+    shares: NDArray[np.float64], dataset: Dataset
+) -> NDArray[np.float64]:
+    """Return the distribution of each missing cell from one share per row and state.
+
+    Parameters
+    ----------
+    shares
+        Shape (rows, states of all variables), laid out as :func:`one_hot`; negative shares count
+        as zero, and a cell without any share gets the uniform distribution.
+    dataset
+        The table with the missing cells.
+
+    Returns
+    -------
+    probabilities
+        Shape (cells, most states of a variable), zero beyond a variable's states; each row sums to
+        one.
+    """
+    is_missing = (dataset.codes == MISSING).repeat(dataset.cardinalities, axis=1)
+    is_state = states_of_cells(dataset)
+    of_cells = np.zeros(is_state.shape)
+    of_cells[is_state] = shares[is_missing].clip(min=0.0)
+    totals = of_cells.sum(axis=1, keepdims=True)
+    probabilities: NDArray[np.float64] = is_state / is_state.sum(axis=1, keepdims=True)
+    np.divide(of_cells, totals, out=probabilities, where=totals > 0)
+    return probabilities
