@@ -116,8 +116,7 @@ def checked_weights(
         )
     limit = LARGEST_WEIGHT / max(rows, 1)
     is_allowed = (checked >= 0) & (checked <= limit)
-    if not is_allowed.all():
-        row = int(is_allowed.argmin())
+    for row in np.flatnonzero(~is_allowed)[:1].tolist():
         raise DataError(
             f"{row_place(row, lines)}: weight {checked[row]}, expected a number from 0 to "
             f"{limit:g}"

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
+    Column,
     LabelledRows,
     NamedVariables,
     as_array,
     check_variables,
     checked_weights,
     code_type,
-    find_states,
     row_place,
 )
 from exactlearn.data.coding import (
@@ -32,6 +33,7 @@ from exactlearn.data.coding import (
     column_names,
     frame_rows,
     split_declared,
+    state_codes,
 )
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.data.determined_columns import warn_of_determined_columns
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_MOST_DRAWN = 2**53
+_MAX_DRAWN = 2**53
 """The most rows that weights are drawn as: beyond, not every whole number is a float."""
 
 
@@ -142,15 +144,14 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                 f"variable {names.index('')}: its name is '', expected a text"
             )
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
-        weights = (
-            None
-            if self.weights is None
-            else checked_weights(self.weights, len(codes), self.lines)
-        )
-        checked = {"names": names, "states": states, "codes": codes, "weights": weights}
+        checked: dict[str, Any] = {"names": names, "states": states, "codes": codes}
+        if self.weights is not None:
+            checked["weights"] = checked_weights(self.weights, len(codes), self.lines)
+        # A table that this one is made of may have other rows.
         for key in ("lines", "row_index"):
-            own = getattr(self, key)  # perhaps of a table that this one is made of
-            checked[key] = own if own is None or len(own) == len(codes) else None
+            places = getattr(self, key)
+            if places is not None and len(places) != len(codes):
+                checked[key] = None
         vars(self).update(checked)
 
     @classmethod
@@ -274,21 +275,21 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         DataError
             When their number differs, or a value is not a state of its variable.
         """
-        filled = as_array(values, np.int64, "values")
+        states = as_array(values, np.int64, "values")
         rows, columns = self.missing_cells.T
-        if filled.shape != rows.shape:
+        if states.shape != rows.shape:
             raise DataError(
-                f"{filled.size} values for {len(rows)} missing cells: give one each"
+                f"{states.size} values for {len(rows)} missing cells: give one each"
             )
         sizes = self.cardinalities[columns]
-        for cell in np.flatnonzero((filled < 0) | (filled >= sizes))[:1].tolist():
+        for cell in np.flatnonzero((states < 0) | (states >= sizes))[:1].tolist():
             raise DataError(
-                f"value {filled[cell]} for the missing cell of {self.names[columns[cell]]!r} in "
-                f"{self.row_place(int(rows[cell]))}: the variable has the states 0 to "
+                f"value {states[cell]} for the missing cell of {self.names[columns[cell]]!r} in "
+                f"{self.row_place(rows[cell])}: the variable has the states 0 to "
                 f"{sizes[cell] - 1}"
             )
         codes = self.codes.copy()
-        codes[rows, columns] = filled
+        codes[rows, columns] = states
         return replace(self, codes=codes)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -308,17 +309,14 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                name: pd.Categorical.from_codes(
-                    codes, pd.Index(states), ordered=are_bins(states)
-                )
-                for name, codes, states in zip(
-                    self.names, self.codes.T, self.states, strict=True
-                )
-            },
-            index=self.row_index,
-        )
+        columns = {}
+        for name, codes, states in zip(
+            self.names, self.codes.T, self.states, strict=True
+        ):
+            columns[name] = pd.Categorical.from_codes(
+                codes, pd.Index(states), ordered=are_bins(states)
+            )
+        return pd.DataFrame(columns, index=self.row_index)
 
     def next_best(
         self, values: Sequence[int] | NDArray[np.integer], losses: NDArray[np.float64]
@@ -340,16 +338,12 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         cells = np.arange(len(losses))
         columns = self.missing_cells[:, 1]
-        others = np.minimum(
-            losses, np.finfo(np.float64).max
-        )  # an infinite loss is one, too
-        others[np.arange(losses.shape[1]) >= self.cardinalities[columns, None]] = np.inf
-        others[cells, np.asarray(values, np.int64)] = np.inf
-        best = others.argmin(axis=1)
-        names = [
-            self.states[v][s]
-            for v, s in zip(columns.tolist(), best.tolist(), strict=True)
-        ]
+        is_state = np.arange(losses.shape[1]) < self.cardinalities[columns, None]
+        is_state[cells, np.asarray(values, np.int64)] = False
+        # An infinite loss is one, too.
+        finite = np.minimum(losses, np.finfo(np.float64).max)
+        best = np.where(is_state, finite, np.inf).argmin(axis=1)
+        names = [self.states[v][k] for v, k in zip(columns, best, strict=True)]
         return names, losses[cells, best]
 
     def completion_frame(
@@ -392,22 +386,22 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
         self.complete(values)
         rows, columns = self.missing_cells.T
-        states = np.asarray(values).tolist()
+        states = np.asarray(values, np.int64)
         frame = pd.DataFrame(
             {
                 "row": rows if self.row_index is None else self.row_index[rows],
                 "variable": [self.names[v] for v in columns],
                 "value": [
-                    self.states[v][s] for v, s in zip(columns, states, strict=True)
+                    self.states[v][k] for v, k in zip(columns, states, strict=True)
                 ],
             }
         )
         if probabilities is not None:
             frame["probability"] = probabilities[np.arange(len(states)), states]
         if losses is not None:
-            frame["next_best"], frame["loss_of_next_best"] = self.next_best(
-                values, losses
-            )
+            best, loss = self.next_best(states, losses)
+            frame["next_best"] = best
+            frame["loss_of_next_best"] = loss
         return frame
 
     @property
@@ -415,21 +409,20 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """Whether each row has no missing cell, shape (rows,)."""
         return np.asarray(self.codes.min(axis=1, initial=0) >= 0)
 
-    def part(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Dataset":
+    def part(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Dataset":
         """Return the table of some rows with their weights.
 
         Parameters
         ----------
-        chosen
+        rows
             Whether each row is one of them, shape (rows,); the indices of the rows; or a slice.
         """
-        of_rows = {
-            key: getattr(self, key)
-            for key in ("codes", "weights", "lines", "row_index")
-        }
-        return replace(
-            self, **{k: own[chosen] for k, own in of_rows.items() if own is not None}
-        )
+        kept: dict[str, Any] = {}
+        for key in ("codes", "weights", "lines", "row_index"):
+            field = getattr(self, key)
+            if field is not None:
+                kept[key] = field[rows]
+        return replace(self, **kept)
 
     def written_out(self) -> "Dataset":
         """Return the table without weights, in which each row stands as often as it weighs.
@@ -491,25 +484,22 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         >>> table.resampled(np.random.default_rng(0)).weights.sum().item()
         100.0
         """
-        own = self.row_weights
-        if not own.any():
+        weights = self.row_weights
+        total = weights.sum()
+        if not total:
             raise DataError(
                 f"none of {self.n_rows} rows has weight: expected one to draw from"
             )
-        if (
-            self.weights is None
-            or own.sum() > _MOST_DRAWN
-            or (own != np.floor(own)).any()
-        ):
-            used = np.flatnonzero(own)
-            drawn = used[rng.integers(0, len(used), len(used))]
-            weights = np.bincount(drawn, minlength=self.n_rows) * own
+        are_counts = total <= _MAX_DRAWN and (weights == np.floor(weights)).all()
+        if self.weights is not None and are_counts:
+            counts = rng.multinomial(int(total), weights / total)
+            drawn = counts.astype(np.float64)
         else:
-            weights = rng.multinomial(int(own.sum()), own / own.sum()).astype(
-                np.float64
-            )
-        kept = weights > 0
-        return replace(self.part(kept), weights=weights[kept])
+            used = np.flatnonzero(weights)
+            rows = used[rng.integers(0, len(used), len(used))]
+            drawn = np.bincount(rows, minlength=self.n_rows) * weights
+        kept = drawn > 0
+        return replace(self.part(kept), weights=drawn[kept])
 
     @property
     def digest(self) -> str:
@@ -568,14 +558,13 @@ def as_dataset(
     if model is None:
         return coded_table(frame_rows(table), CodingOptions(tidy=bool(tidy)))
     columns = column_names(table)
-    states = {
-        x: s for x, s in zip(model.names, model.states, strict=True) if x in columns
-    }
+    of_model = dict(zip(model.names, model.states, strict=True))
+    states = {column: of_model[column] for column in columns if column in of_model}
     if not states:
         raise unknown_columns(columns, model.names)
-    of_model = {state for own in states.values() for state in own}
-    missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in of_model]
-    rows = frame_rows(table, [x for x in columns if x not in states])
+    all_states = {*chain.from_iterable(states.values())}
+    missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in all_states]
+    rows = frame_rows(table, [column for column in columns if column not in states])
     return Dataset(**coded_rows(rows, CodingOptions(states, missing, unseen=unseen)))
 
 
@@ -614,9 +603,9 @@ def warn_of_columns_without_information(
     _, declared = split_declared(states)
     columns = [v for v, name in enumerate(table.names) if name not in declared]
     names = [table.names[v] for v in columns]
-    codes = (
-        table.codes if len(columns) == table.n_variables else table.codes[:, columns]
-    )
+    codes = table.codes
+    if declared:
+        codes = codes[:, columns]
     warn_of_determined_columns(codes, names, table.cardinalities[columns])
 
 
@@ -667,14 +656,12 @@ def usable_columns(
         dataset = table
         columns = [*table.names]
     if not dataset.n_variables or not dataset.n_rows:
-        reasons = "".join(f"; {own}: {why}" for own, why in dataset.left_out.items())
+        reasons = "".join(f"; {name}: {why}" for name, why in dataset.left_out.items())
         raise DataError(
             f"argument 'data': nothing to learn from, {dataset.n_rows} rows; expected a column "
             f"with two states{reasons}"
         )
-    return dataset, [
-        own for own in columns if own in {*dataset.names, *dataset.left_out}
-    ]
+    return dataset, [x for x in columns if x in {*dataset.names, *dataset.left_out}]
 
 
 def _table_of(value: Any, name: str) -> Any:
@@ -726,19 +713,16 @@ def aligned_codes(
     """
     unseen_cells: dict[str, dict[str, float]] = {}
     aligned = np.empty((dataset.n_rows, len(names)), np.int16)
-    for i, (name, known) in enumerate(zip(names, states, strict=True)):
+    for i, (name, of_model) in enumerate(zip(names, states, strict=True)):
         if name not in dataset.names:
             raise DataError(
                 f"the table has no column {name!r}, which the model needs"
                 f"{did_you_mean(name, dataset.names)}"
             )
-        j = dataset.names.index(name)
-        codes = dataset.codes[:, j]
-        labels = dataset.states[j]
-        # The code -1 reads the extra last entry: missing stays missing.
-        aligned[:, i] = np.append(find_states(labels, known), MISSING).astype(np.int16)[
-            codes
-        ]
+        v = dataset.names.index(name)
+        labels = dataset.states[v]
+        codes = dataset.codes[:, v]
+        aligned[:, i] = state_codes(Column(name, labels, codes), of_model)
         is_unseen = (aligned[:, i] < 0) & (codes >= 0)
         if not is_unseen.any():
             continue
@@ -748,12 +732,11 @@ def aligned_codes(
             cure = f"; correct it, or {cure_of_unseen()}" if unseen == "refuse" else ""
             raise DataError(
                 f"column {name!r}, {dataset.row_place(row)}: the model knows no state {state!r}"
-                f"{did_you_mean(state, known)}{cure}"
+                f"{did_you_mean(state, of_model)}{cure}"
             )
         cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
-        unseen_cells[name] = {
-            labels[k]: float(cells[k]) for k in np.unique(codes[is_unseen])
-        }
+        unseen_labels = np.unique(codes[is_unseen])
+        unseen_cells[name] = {labels[k]: float(cells[k]) for k in unseen_labels}
     report_unseen(unseen_cells, "missing")
     return aligned
 
@@ -808,16 +791,14 @@ def require_complete(
     DataError
         Names the first such cell and how many there are.
     """
-    if dataset.is_complete:
-        return
-    columns = (
-        [*range(dataset.n_variables)] if names is None else [*map(dataset.index, names)]
-    )
+    columns = [*range(dataset.n_variables)]
+    if names is not None:
+        columns = [*map(dataset.index, names)]
     missing = np.argwhere(dataset.codes[:, columns] == MISSING)
     if len(missing):
-        row, column = missing[0].tolist()
+        row, k = missing[0].tolist()
         raise DataError(
-            f"column {dataset.names[columns[column]]!r}, {dataset.row_place(row)}: the cell is "
+            f"column {dataset.names[columns[k]]!r}, {dataset.row_place(row)}: the cell is "
             f"missing ({len(missing)} missing cells in all), but {what} complete data; {instead}"
         )
 
@@ -846,15 +827,14 @@ def require_weight(dataset: Dataset, use: str = "learn from") -> float:
         When no row has weight.
     """
     total = float(dataset.row_weights.sum())
-    if not total > 0:
-        weightless = (
-            ", all of weight 0: use other weights, or none" if dataset.n_rows else ""
-        )
-        raise DataError(
-            f"the table has no rows of positive weight: nothing to {use} "
-            f"({dataset.n_rows} rows{weightless})"
-        )
-    return total
+    if total > 0:
+        return total
+    reason = f"{dataset.n_rows} rows"
+    if dataset.n_rows:
+        reason += ", all of weight 0: use other weights, or none"
+    raise DataError(
+        f"the table has no rows of positive weight: nothing to {use} ({reason})"
+    )
 
 
 def _checked_codes(
@@ -870,15 +850,13 @@ def _checked_codes(
             f"codes have the type {codes.dtype}, expected integers; values become codes by "
             "Dataset.from_frame"
         )
-    sizes = np.array([len(own) for own in states], np.int64)
+    sizes = np.array([*map(len, states)], np.int64)
     # Extremes first: a table that is right needs no array of truth values for all its cells.
-    if (
-        len(codes)
-        and ((codes.min(axis=0) < MISSING) | (codes.max(axis=0) >= sizes)).any()
-    ):
-        variable, row = np.argwhere(((codes < MISSING) | (codes >= sizes)).T)[
-            0
-        ].tolist()
+    lowest = codes.min(axis=0, initial=0)
+    highest = codes.max(axis=0, initial=0)
+    if (lowest < MISSING).any() or (highest >= sizes).any():
+        is_wrong = (codes < MISSING) | (codes >= sizes)
+        variable, row = np.argwhere(is_wrong.T)[0].tolist()
         raise DataError(
             f"variable {names[variable]!r}, {row_place(row)}: code {codes[row, variable]}, "
             f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"

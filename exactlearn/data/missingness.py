@@ -82,8 +82,8 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     for form in _FORMS:
         mechanism, *names = form.split(":")
         pattern = ":".join([mechanism, *(f"({_PARTS[name]})" for name in names)])
-        if found := re.fullmatch(pattern, text):
-            parts = dict(zip(names, found.groups(), strict=True))
+        if match := re.fullmatch(pattern, text):
+            parts = dict(zip(names, match.groups(), strict=True))
             if 0 < float(parts.get("P", 0.5)) < 1 and int(parts.get("K", 1)) > 0:
                 return mechanism, parts
     raise OptionError(
@@ -194,36 +194,38 @@ def simulate_missingness(
     >>> found.dataset.codes.ravel().tolist()
     [0, -1, -1, -1]
     """
+    uniform = None
     if isinstance(spec, MissingnessGraph) or "<-" in spec:
         graph = as_missingness_graph(spec)
         if tables is None:
-            shapes = zip(graph.variables, _shapes(dataset, graph), strict=True)
+            shapes = _shapes(dataset, graph).items()
             tables = {name: rng.beta(1.0, 1.0, size=shape) for name, shape in shapes}
-        return SimulatedMissingness(
-            hide_by_graph(dataset, graph, tables, rng), graph, tables
-        )
-    if tables is not None:
+    elif tables is not None:
         raise OptionError(
             f"tables: {spec!r} has its own probabilities; give a missingness graph"
         )
-    mechanism, parts = parse_spec(spec)
-    if "K" in parts:
-        codes = _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
-        graph = MissingnessGraph(
-            {v: (v,) * (mechanism == "mnar") for v in dataset.names}
-        )
-        return SimulatedMissingness(replace(dataset, codes=codes), graph, {})
-    driver = None
-    table = np.array(float(parts["P"]))
+    else:
+        mechanism, parts = parse_spec(spec)
+        if "K" in parts:
+            return _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
+        # The shares of cells that mcar and mar hide, by a graph.
+        graph, tables = _mechanism(dataset, mechanism, parts)
+        uniform = rng.random(dataset.codes.shape)
+    hidden = hide_by_graph(dataset, graph, tables, rng, uniform)
+    return SimulatedMissingness(hidden, graph, tables)
+
+
+def _mechanism(
+    dataset: Dataset, mechanism: str, parts: Mapping[str, str]
+) -> tuple[MissingnessGraph, Tables]:
+    """Return the graph and the tables of ``mcar:P`` and ``mar:P``."""
+    probabilities = np.array(float(parts["P"]))
+    causes: tuple[str, ...] = ()
     if mechanism == "mar":
-        driver, table = _driver(dataset, float(table), parts.get("NAME"))
-    causes = () if driver is None else (driver,)
-    graph = MissingnessGraph({v: causes for v in dataset.names if v != driver})
-    tables = dict.fromkeys(graph.variables, table)
-    uniform = rng.random(dataset.codes.shape)
-    return SimulatedMissingness(
-        hide_by_graph(dataset, graph, tables, rng, uniform), graph, tables
-    )
+        driver, probabilities = _driver(dataset, float(parts["P"]), parts.get("NAME"))
+        causes = (driver,)
+    graph = MissingnessGraph({v: causes for v in dataset.names if v not in causes})
+    return graph, dict.fromkeys(graph.variables, probabilities)
 
 
 def hide_by_graph(
@@ -271,42 +273,42 @@ def hide_by_graph(
     names = dataset.names
     n = dataset.n_variables
     parents = graph.parents(names)
-    shapes = _shapes(dataset, graph)
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
-    needed = {
-        u
-        for v, own in zip(columns, parents, strict=True)
-        for u in own
-        if u < n and u != v
+    causes = {
+        u for v, family in zip(columns, parents, strict=True) for u in family if u != v
     }
-    causes = [names[u] for u in sorted(needed)]
-    instead = "hide cells in a complete table"
-    require_complete(dataset, "the causes of missing cells need", instead, causes)
-    values = dataset.codes.clip(min=0)
+    require_complete(
+        dataset,
+        "the causes of missing cells need",
+        "hide cells in a complete table",
+        [names[u] for u in sorted(causes) if u < n],
+    )
+    shapes = _shapes(dataset, graph)
+    values = graph.extended(dataset).codes.clip(min=0)
     codes = dataset.codes.copy()
-    for k in (v - n for v in topological_order([*((),) * n, *parents]) if v >= n):
-        column = columns[k]
-        table = _checked(tables, graph.variables[k], shapes[k])
-        of_row = tuple(
-            values[:, u]
-            if u < n
-            else (codes[:, columns[u - n]] == MISSING).astype(np.int64)
-            for u in parents[k]
-        )
+    for k in topological_order([*((),) * n, *parents]):
+        if k < n:
+            continue
+        name = graph.variables[k - n]
+        column = columns[k - n]
+        table = _checked(tables, name, shapes[name])
+        probability = table[tuple(values[:, u] for u in parents[k - n])]
         drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
         observed = np.flatnonzero(codes[:, column] != MISSING)
-        hidden = observed[(drawn < table[of_row])[observed]]
+        hidden = observed[(drawn < probability)[observed]]
         if len(observed) and len(hidden) == len(observed):
             hidden = np.setdiff1d(hidden, rng.choice(observed))
         codes[hidden, column] = MISSING
+        values[hidden, k] = 1
     return replace(dataset, codes=codes)
 
 
-def _shapes(dataset: Dataset, graph: MissingnessGraph) -> list[tuple[int, ...]]:
+def _shapes(dataset: Dataset, graph: MissingnessGraph) -> dict[str, tuple[int, ...]]:
     """Return the shape of the table of each indicator."""
     sizes = [*dataset.cardinalities.tolist(), *[2] * len(graph.variables)]
-    return [tuple(sizes[u] for u in family) for family in graph.parents(dataset.names)]
+    families = zip(graph.variables, graph.parents(dataset.names), strict=True)
+    return {name: tuple(map(sizes.__getitem__, family)) for name, family in families}
 
 
 def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -321,14 +323,24 @@ def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.fl
 
 
 def _driver(
-    dataset: Dataset, share: float, name: str | None
+    dataset: Dataset, proportion: float, name: str | None
 ) -> tuple[str, NDArray[np.float64]]:
-    """Return the variable that MAR depends on, and the probability for each of its states."""
+    """Return the variable that MAR depends on, and the probability for each of its states.
+
+    Parameters
+    ----------
+    dataset
+        The table.
+    proportion
+        Mean probability that a cell is hidden.
+    name
+        The variable; the first complete one when left out.
+    """
     complete = (dataset.codes != MISSING).all(axis=0)
     if name is None and not complete.any():
         raise DataError("mar needs a variable without missing cells, and there is none")
-    name = dataset.names[int(complete.argmax())] if name is None else name
-    driver = dataset.index(name)
+    driver = int(complete.argmax()) if name is None else dataset.index(name)
+    name = dataset.names[driver]
     if not complete[driver]:
         raise DataError(
             f"mar depends on {name!r}, which has missing cells; name a complete one"
@@ -337,18 +349,19 @@ def _driver(
     odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
     of_rows = odds[dataset.codes[:, driver]]
     mean = weighted_mean(of_rows, dataset.row_weights)
-    if share * of_rows.max() > mean:
+    largest = of_rows.max()
+    if proportion * largest > mean:
         raise OptionError(
-            f"mar:{share:g} driven by {name!r} would hide some cells with a probability above 1; "
-            f"hide a share of at most {mean / of_rows.max():.3g}"
+            f"mar:{proportion:g} driven by {name!r} would hide some cells with a probability above "
+            f"1; hide a share of at most {mean / largest:.3g}"
         )
-    return name, np.minimum(share * odds / mean, 1.0)
+    return name, np.minimum(proportion * odds / mean, 1.0)
 
 
 def _with_a_number_hidden(
     dataset: Dataset, is_mnar: bool, parts: Mapping[str, str], rng: np.random.Generator
-) -> NDArray[np.integer]:
-    """Return the codes with K cells of each variable hidden: of one state, one staying, or any."""
+) -> SimulatedMissingness:
+    """Hide K cells of each variable: of one state, of which one stays, or of any."""
     weights = dataset.row_weights
     for row in np.flatnonzero(weights != 1)[:1].tolist():
         if (weights % 1 == 0).all():
@@ -359,31 +372,32 @@ def _with_a_number_hidden(
             )
     codes = dataset.codes.copy()
     count = int(parts["K"])
-    for v, (name, size) in enumerate(
-        zip(dataset.names, dataset.cardinalities, strict=True)
+    for name, column, size in zip(
+        dataset.names, codes.T, dataset.cardinalities.tolist(), strict=True
     ):
-        rows = np.flatnonzero(codes[:, v] != MISSING)
-        most = count
+        rows = np.flatnonzero(column != MISSING)
+        n_hidden = count
         if is_mnar:
-            room = np.maximum(np.bincount(codes[rows, v], minlength=size) - 1, 0)
+            # A cell of each state stays.
+            room = np.maximum(np.bincount(column[rows], minlength=size) - 1, 0)
             enough = np.flatnonzero(room >= count)
-            drawn = (
-                rng.choice(enough)
-                if "S" not in parts and len(enough)
-                else room.argmax()
-            )
-            state = int(parts.get("S", drawn))
+            if "S" in parts:
+                state = int(parts["S"])
+            else:
+                state = int(rng.choice(enough) if len(enough) else room.argmax())
             if state >= size:
                 raise OptionError(
                     f"mnar of state index {state}: variable {name!r} has only the indices "
                     f"0 to {size - 1}"
                 )
-            rows = np.flatnonzero(codes[:, v] == state)
-            most = min(count, int(room[state]))
+            rows = np.flatnonzero(column == state)
+            n_hidden = min(count, int(room[state]))
         elif len(rows) <= count:
             raise OptionError(
                 f"mcar:{count} of variable {name!r}: it has {len(rows)} observed "
                 "cells, and one must stay; hide fewer"
             )
-        codes[rng.choice(rows, most, replace=False), v] = MISSING
-    return codes
+        column[rng.choice(rows, n_hidden, replace=False)] = MISSING
+    causes = {name: (name,) if is_mnar else () for name in dataset.names}
+    hidden = replace(dataset, codes=codes)
+    return SimulatedMissingness(hidden, MissingnessGraph(causes), {})
