@@ -91,6 +91,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
             data.names, learned.parents, record, network, [completed]
         )
 
+    # the search, each incumbent written
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         result = el.augment(
@@ -99,6 +100,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
             **options.chosen("method checkpoint"),
             **learning,
         )
+    # certainty of the cells and further solutions, in the time that is left
     status = str(result.status)
     certainty: dict[str, Any] = {}
     keys: dict[str, Any] = {}
@@ -107,6 +109,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
             certainty = _certainty(data, result, options, control, output)
         keys |= MEANINGS if certainty else {}
         if options.best is not None:
+            # solutions are listed by branching, which has no starts
             del learning["starts"], learning["t"]
             learning["time_limit"] = control.remaining
             best = result if status == "optimal" else None
@@ -140,6 +143,7 @@ def _certainty(
         certainty["losses"] = cell_losses(
             data, pipeline.score_of(options), result.parents, result.values
         )
+        # posteriors under the learned structure, with parameters by EM
         fit = el.fit_em(
             data,
             result.parents,
@@ -166,11 +170,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
             f"--missingness, or choose one of {', '.join(MODES)}"
         )
     network, train, data = _read(options)
-    formats = [".json"]
-    if method in MODES and method not in AVERAGING:
-        formats += NETWORKS
-    is_one_file = output.folder is None and method == "multiple"
-    outcome.require_writable(output, formats, None if is_one_file else data)
+    _require_writable(method, data, output)
     output.detail(records.size_in_words(data))
 
     options = pipeline.settled(options, method)
@@ -201,6 +201,16 @@ def run_impute(options: Impute, output: Output) -> Answer:
         files = outcome.Artifacts(data.names, parents, record, lambda: network, tables)
         writers.append(partial(files.write, output))
     return Answer(record=record, status=result.status, writers=writers)
+
+
+def _require_writable(method: str, data: el.Dataset, output: Output) -> None:
+    """Refuse, before any work, an output that cannot hold the answer of a method."""
+    formats = [".json"]
+    if method in MODES and method not in AVERAGING:
+        formats += NETWORKS
+    # several tables do not fit into one file: the record is written
+    is_one_file = output.folder is None and method == "multiple"
+    outcome.require_writable(output, formats, None if is_one_file else data)
 
 
 def _read(
@@ -241,7 +251,7 @@ def _imputed_record(
         **meaning,
         "completion": records.completion_record(
             data,
-            values.tolist(),
+            values,
             losses=result.losses,
             probabilities=result.probabilities,
             probability="probability",
@@ -257,6 +267,7 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     require_suffix(path, (".json", ".missingness"))
     data = load(options.source, options)
     tests = missingness_diagnosis.indicator_tests(data, rng)
+    # false discovery rate of 5 %
     dependences = [test for test in tests if test.adjusted < 0.05]
     learned = missingness_diagnosis.diagnosed_missingness_graph(data, dependences, rng)
     if not tests:
@@ -282,6 +293,7 @@ def _counts(data: el.Dataset) -> dict[str, Any]:
     """Return the numbers and shares of missing cells, by variable and by pattern."""
     missing, weights = missingness_patterns(data)
     total = max(float(weights.sum()), 1e-300)
+    # by variable: the share of rows that miss it
     rates = weights @ missing / total
     patterns = [
         {

@@ -222,6 +222,7 @@ def _monitored(
 
         def report(state: EMState) -> None:
             nonlocal begun, best
+            # each start begins with a state before its first iteration
             begun += state.iteration == 0
             if best is None or state.objective > best.objective:
                 best = state
@@ -236,6 +237,7 @@ def _monitored(
 
         with SearchControl(time_limit).running() as control:
             result = run(on_iteration=report, time_limit=time_limit)
+    # a limit or an interrupt came before the last start converged
     if not result.is_complete:
         cause = "Interrupted" if control.is_stopped else "Time limit reached"
         output.note(
@@ -266,6 +268,7 @@ def _in_closed_form(
         estimator: Any = "aca" if method == "complete" else method
         estimate = partial(el.fit_deletion, method=estimator, separators=separators)
     fit: DeletionFit = estimate(rows.table, model.parents, **tuning)
+    # deletion needs no inference, but its likelihood does
     record: dict[str, Any] = {"log_likelihood": None, "iterations": 1}
     if rows.ended != "interrupted":
         record["log_likelihood"] = _log_likelihood(fit.model, rows.table, output)
@@ -306,6 +309,7 @@ def _families(fit: DeletionFit, output: Output) -> dict[str, dict[str, Any]]:
                 f"No row observes the family of {name!r}: its estimate rests on the smoothing; "
                 "'--method em' uses all observed cells"
             )
+        # what the estimate of this family rests on
         if family.separators is not None:
             content["separators"][name] = family.separators
         if recovery is not None:

@@ -106,6 +106,7 @@ def _by_rows(
     weights = table.row_weights
     require_weight(table, "evaluate on")
     log_likelihoods = model.log_likelihood_rows(table)
+    # rows that the model holds impossible are named
     impossible = np.isneginf(log_likelihoods)
     record: dict[str, Any] = {
         "rows": rows.record.get("rows", table.n_rows),
@@ -114,6 +115,7 @@ def _by_rows(
     if rows.record:  # equal rows have lost their numbers
         record["impossible"] = float(weights[impossible].sum())
     else:
+        # rows count from 0, lines of the file from 1
         record["impossible_rows"] = np.flatnonzero(impossible).tolist()
         if table.lines is not None and impossible.any():
             record["impossible_lines"] = table.lines[impossible].tolist()
@@ -134,10 +136,10 @@ def _by_reference(model: Model, source: str, options: Evaluate) -> dict[str, Any
     record: dict[str, Any] = {"kl_divergence": result.value, "kl_method": result.method}
     if result.method == "sampled" and np.isfinite(result.value):
         record["kl_interval"] = result.interval
-    if isinstance(model, el.BayesianNetwork) and isinstance(
-        reference, el.BayesianNetwork
-    ):
-        record |= vars(el.graphs.compare_structures(model.parents, reference.parents))
+    match model, reference:
+        case el.BayesianNetwork(), el.BayesianNetwork():
+            comparison = el.graphs.compare_structures(model.parents, reference.parents)
+            return record | vars(comparison)
     return record
 
 
@@ -159,6 +161,7 @@ def run_compare(options: Compare, output: Output) -> Answer:
     is_shared = options.jobs > 1 or options.cluster is not None
     of_runs = replace(output, quiet=output.quiet or is_shared)
     of_study = replace(output, quiet=output.quiet or not is_shared)
+    # options that do not change the result of a run are left out of its settings
     run_options = replace(options, methods=None, repeat=1, jobs=1, cluster=None)
     is_repeated = any((options.network, options.hide))
     n_seeds = options.repeat if is_repeated else 1
@@ -255,6 +258,7 @@ def _conditions(options: Compare) -> Iterator[Condition]:
     else:
         drawn = load(source, options)
     digest = " ".join(table.digest for table in (drawn, truth) if table is not None)
+    # rows of a network are complete, so that some cells are hidden in any case
     for spec in options.hide or (("mnar:2",) if options.network else ("",)):
         if not spec and isinstance(drawn, el.Dataset) and drawn.is_complete:
             raise DataError(
@@ -305,6 +309,7 @@ def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
     )
     if runs.control.is_stopped:
         output.note("Interrupted: these are the runs that are done")
+    # nothing to show: the command ends as interrupted
     if not rows and not failures:
         raise KeyboardInterrupt
 

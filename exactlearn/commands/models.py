@@ -84,6 +84,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
         if options.merge_budget is not None or rows is not None:
             compiled, loss["loss"] = _merged(compiled, network, rows, options)
             remarks.append(compiled.message)
+        # a graph that takes longer to write than is left is not written
         seconds = write_time * compiled.graph.effective_size
         is_late = not fits(seconds, control)
     record = compilation_record(compiled) | loss
@@ -133,6 +134,7 @@ def _merged(
     merged = replace(
         compiled,
         graph=graph,
+        # a graph that has lost likelihood is no exact one
         status="feasible" if merges.loss and compiled.finished else compiled.status,
         max_error=max_error(network, graph, np.random.default_rng(options.seed)),
         message=f"merges of nodes that are nearly alike: {exact.n_nodes:,} -> {graph.n_nodes:,} "
@@ -227,6 +229,7 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
             **options.chosen("components size_weight smoothing seed"),
         )
     answer = record(learned.best, finished=learned.is_complete)
+    # figures of the chosen model alone
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / data.row_weights.sum()
     answer["size_weight"] = learned.size_weight
     answer["smoothing"] = learned.smoothing
@@ -249,6 +252,7 @@ def run_query(options: Query, output: Output) -> Answer:
         "posterior": answer.posterior,
         "probability_of_evidence": answer.probability_of_evidence,
     }
+    # MAP is the best of the explanations
     n_explanations = 1 if options.map else options.best
     if n_explanations is not None:
         explanations = el.most_probable_explanations(

@@ -97,6 +97,7 @@ def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, A
     """
     search = with_file(search, names)
     required = frozenset(arcs(search.required, names))
+    # required arcs that close a cycle are refused before any search
     parents: list[list[int]] = [[] for _ in names]
     for parent, child in required:
         parents[child].append(parent)
@@ -164,6 +165,7 @@ def incomplete_options(
 def settled(options: Completing, method: str) -> Completing:
     """Return the options with the method's own values where they are left out."""
     learner = options.learner
+    # methods of augmentation are learners by themselves
     if method in (*el.augmentation.METHODS, "structural-em-hard"):
         learner = cast(Learner, method)
     elif method == "augmentation":
@@ -217,6 +219,7 @@ def declared_constraints(
         for kind, mark, entries in forms
         for entry in entries
     ]
+    # tiers and limits of parents are no lists of pairs
     if search.tiers:
         groups = tuple(_listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
         if twice := repeated(names[v] for group in groups for v in group):
@@ -335,6 +338,7 @@ def _split(entry: str, mark: str) -> list[str]:
 
 def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
     """Return the variables that a list names; each may stand in double quotes."""
+    # a name may hold commas itself
     if entry.strip() in names:
         return (_index(entry, what, names),)
     parts = next(csv.reader([entry], skipinitialspace=True), [])

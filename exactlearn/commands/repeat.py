@@ -33,6 +33,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     path = provenance.record_in(source) if source.is_dir() else source
     recorded = read_record(path)
     made, options = made_with(recorded, path)
+    # where steps may write is said anew
     if isinstance(options, Run):
         options = replace(options, allow_outside=allow_outside)
     with TemporaryDirectory(dir=temporary_folder()) as scratch:
@@ -45,6 +46,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
         if repeated.exit_status == ExitStatus.INTERRUPTED:
             return Answer(record={}, status="interrupted")
         record = dict(repeated.record)
+        # a command may write more into its record than it prints
         if quiet.path is not None and quiet.path.suffix == ".json":
             record = {**read_json(quiet.path), **record}
 
@@ -80,6 +82,7 @@ def _prepared(
     def placed(name: str, about: About) -> str:
         return str(scratch / Path(name).name) if about.writes else name
 
+    # files named by options lie beside the folder of the output, so that no names meet
     folder = scratch / "output"
     folder.mkdir()
     place = output.path
@@ -168,6 +171,7 @@ def made_with(record: Any, path: Path) -> tuple[MadeBy, Declared]:
     table = _of_class(made_by, MadeBy)
     if isinstance(inputs := table.get("inputs"), list):
         table["inputs"] = [_of_class(entry, InputFile) for entry in inputs]
+    # options that have changed since are no fault of the file
     options = made_by.get("options")
     try:
         made = from_table(table, MadeBy, "made_by")

@@ -94,6 +94,7 @@ def _write(result: Any, path: Path, *, normalise: bool = False) -> PageContent:
     """Write the page of a result; return its content."""
     require_suffix(path, (".html",))
     content = page_content(result, normalise=normalise)
+    # a record that a hand has changed may break its description anywhere
     try:
         text = page(content)
     except DAMAGES:
@@ -185,12 +186,14 @@ def _of_folder(folder: Path, notes: list[str]) -> dict[str, Any]:
     content: dict[str, Any] = {"title": folder.name}
     if record.exists():
         content = _of_record(record, notes)
+    # models and trace stand beside the record
     for name in (*(f"network{suffix}" for suffix in NETWORKS), "model.pdg.json"):
         if (folder / name).is_file():
             content |= _of_model(el.read_model(folder / name))
     if (folder / "trace.csv").is_file():
         content["trace"] = read_trace(folder / "trace.csv")
     if run.is_file():
+        # the table of the run, and its title
         with _noting(notes):
             ((_, table),) = read_runs(run)
             sections = declared(table)
@@ -223,6 +226,7 @@ def _of_record(path: Path, notes: list[str]) -> dict[str, Any]:
             is_table = read.rows is not None
             if read.option not in ("data", "source") or is_table == has_answer:
                 continue
+            # a file that has changed is not what the record is of
             file = files.get(read.option)
             if file is None or sha256([file]) != read.sha256:
                 raise OptionError(f"{read.name} is not there any more, or has changed.")

@@ -46,11 +46,13 @@ def run(options: declarations.Run, output: Output) -> Answer:
     """Run the command."""
     source = Path(options.source)
     is_bundled = options.source in {path.stem for path in bundled()}
+    # a record, or the folder of one, is made again; a bundled run file goes before a folder
     if suffix_of(source) == ".json" or (source.is_dir() and not is_bundled):
         return repeat.run(source, output, allow_outside=options.allow_outside)
     path = locate(options.source, ".toml")
     folder = output.path or Path("results", path.stem)
     runs = steps.read_runs(path)
+    # one seed for the run: those of its steps would go before that of [search]
     if options.seed is not None:
         for _, table in runs:
             table.setdefault("search", {})["seed"] = options.seed
@@ -62,6 +64,7 @@ def run(options: declarations.Run, output: Output) -> Answer:
     if options.jobs > 1:
         raise OptionError("--jobs: the run file has no [sweep], so there is one run")
     _store(table, [folder], path, options, output)
+    # the options of the command leave the seed to the run file
     if made_by := provenance.current():
         made_by.seed = steps.declared(table).search.seed
     return _done(table, folder, output, options.time_limit, options.cluster)
@@ -89,6 +92,7 @@ def _store(
     )
     path = folder / "run.toml"
     text = to_toml(table)
+    # a run file that lies in its own results is not replaced by another one
     if not output.overwrite and path.exists() and read_text(path) != text:
         require_not_read([Place("--output", path)], [source])
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,6 +110,7 @@ def _done(
     control = SearchControl(time_limit)
     run = steps.declared(table)
     plan = steps.declared_steps(table)
+    # whether cells are missing decides between solving and augmenting
     if run.pipeline:
         data = load(run.data.file, run.data)
         output.note(run.title or f"Run {run.data.file}")
@@ -117,6 +122,7 @@ def _done(
     statuses: list[int] = [ExitStatus.DONE]
     written = set(steps.WRITTEN)
     for number, step in enumerate(counted("step", plan, len(plan))):
+        # the first step is always taken: it ends with the best so far
         if number and control.is_over:
             left_out = ", ".join(step.command for step in plan[number:])
             remarks.insert(0, f"Time limit reached, left out: {left_out}")
@@ -131,6 +137,7 @@ def _done(
         else:
             _place(record, step.section).update(answer.record)
             record |= {"status": "interrupted"} if is_interrupted else {}
+        # what is done is kept, whatever the next step does
         write_json(record, folder / "result.json")
         if answer.failure is not None:
             raise answer.failure
@@ -163,6 +170,7 @@ def _taken(
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     options: Any = steps.placed(step, folder, written)
+    # cluster and time limit of the run hold for each step that has such options
     if cluster and hasattr(options, "cluster"):
         options = replace(options, cluster=cluster)
     if seconds is not None and hasattr(options, "time_limit"):
@@ -191,6 +199,7 @@ def _sweep(
     """Do the runs of a sweep that are left, and write the table of all."""
     names = _names([varied for varied, _ in runs])
     planned = []
+    # all runs are stored, so that their places are checked, before the first one begins
     for name, (_, table) in zip(names, runs, strict=True):
         _store(table, [folder, folder / name], source, options, output)
         planned.append(_planned(table, folder / name, options.time_limit))
@@ -214,6 +223,7 @@ def _sweep(
         for work, (varied, _) in zip(planned, runs, strict=True)
         if "error" not in (values := study.known(work) or {"error": "not done"})
     ]
+    # of the tables, the JSON one has also the failures
     failures = [f"{work.title}: {error}" for work, error in study.failures()]
     varied_keys = list(runs[0][0])
     record = {"varied": varied_keys, "runs": rows, "failures": failures}
@@ -222,6 +232,7 @@ def _sweep(
 
     remarks = [f"Results lie in {folder.resolve()}"]
     status = int(ExitStatus.FAILED)
+    # an interrupt goes before a failure, and that before the limits of the runs
     if control.is_over:
         done = f"{sum(map(study.is_done, planned))} of {len(runs)}"
         remarks.append(f"Interrupted: {done} runs are done; call again for the others")
@@ -269,6 +280,7 @@ def _planned(table: Table, folder: Path, time_limit: float | None) -> PlannedRun
     """Return a stored run as work of a study, to do again when a file that it reads changes."""
     run = steps.declared(table)
     readers = [step.options for step in steps.declared_steps(table)]
+    # the files of all sections and steps that read some
     files: set[Path] = set()
     for reader in (run.data, run.search, *readers):
         files |= set(provenance.files_read(reader).values())
@@ -300,6 +312,7 @@ def _single_values(record: Mapping[str, Any]) -> dict[str, Any]:
     """
     parts = {key: record[key] for key in SECTIONS if key in record} | _plain(record)
     taken = parts.pop("steps", [])
+    # steps of one command are told apart by their numbers
     commands = [step["command"] for step in taken]
     for number, (command, step) in enumerate(zip(commands, taken, strict=True), 1):
         name = command if commands.count(command) == 1 else f"{command}{number}"

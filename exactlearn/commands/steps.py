@@ -142,12 +142,14 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     """Return the table of a run, once it is checked, with the paths of the files beside it."""
     sections = [field.name for field in fields(RunFile)]
     choices = [*sections, *filter(is_step, COMMANDS)]
+    # unknown keys first: everything else may follow from a misspelt one
     for key in table:
         if key not in choices:
             raise OptionError(f"unknown key '{key}'{did_you_mean(key, choices)}")
     declared(table)
     written = WRITTEN.union(*(step.written for step in declared_steps(table)))
 
+    # names of files beside the run file become paths, those that the run writes stay
     run = deepcopy(dict(table))
     readers = [(SHARED[key], run[key]) for key in SHARED if key in run]
     readers += [(options_of(command), entry) for command, entry in entries(run)]
@@ -218,6 +220,7 @@ def pipeline(table: Mapping[str, Any], *, is_complete: bool) -> Iterator[Step]:
     run = declared(table)
     network = {"source": "network.bif"}
     graph = {"source": "model.pdg.json"}
+    # the files of the learned network lie in the folder of the run itself
     learning: Table = {"output": "."}
     if not is_complete and run.data.truth is not None:
         learning["truth"] = run.data.truth
@@ -271,6 +274,7 @@ def is_own(name: str, written: Collection[str]) -> bool:
 def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Table]]:
     """Yield the varied values and the table of each run of a sweep, the last key fastest."""
     table = dict(table)
+    # each varied key by its path, with its values
     values_of = dict(_varied(table.pop("sweep", {})))
     if (runs := prod(map(len, values_of.values()))) > MAX_RUNS:
         raise OptionError(
@@ -281,6 +285,7 @@ def _grid(table: Mapping[str, Any]) -> Iterator[tuple[Table, Table]]:
         run = deepcopy(table)
         varied = dict(zip(map(".".join, values_of), values, strict=True))
         for (*section, key), value in zip(values_of, values, strict=True):
+            # a key of a repeated section is varied in all of its tables
             tables = list(_tables_at(run, section))
             if not tables:
                 at = ".".join((*section, key))
@@ -342,6 +347,7 @@ def _step(
     kind = options_of(command)
     abouts = _abouts(kind)
 
+    # the keys of the entry go before its default files
     values = _inputs(abouts, entry, table.get("data", {})) | entry
     tables = [
         str(values.get(key, ""))

@@ -189,6 +189,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
             frame = frame.loc[is_used]
             y = y[is_used]
             weights = weights[is_used]
+        # the labels, and the columns with the bins that tell most about them
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -200,8 +201,10 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         control = SearchControl.within(self.time_limit)
         with control.running(), control.part(CHOICE_SHARE).running() as choosing:
             self.log_losses_ = losses = self._log_losses(table, seed, choosing)
+        # Ctrl-C ends the fit, unless it ends a search that this is a part of
         if control.is_stopped and not is_interrupted():
             raise KeyboardInterrupt
+        # the choice, and the network of it from all rows
         default = self._structures(table)[0], self._smoothings[0]
         best = min(losses, key=lambda model: losses[model], default=default)
         self.structure_, self.smoothing_ = best
@@ -212,6 +215,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class given the observed cells, shape (rows, classes)."""
         check_is_fitted(self)
+        # the class is a missing cell of each row
         rows = self._later_rows(self._frame(X))
         table = self._with_class(rows, np.full((rows.n_rows, 1), MISSING))
         return query_rows(self.network_, table, table.names[-1]).posteriors[0]
@@ -253,6 +257,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         structures = self._structures(table)
         smoothings = self._smoothings
         log_losses: dict[Model, float] = {}
+        # cross-validation needs two rows of a second class
         rarest = np.sort(np.bincount(table.codes[:, -1], table.row_weights))[-2]
         if len(structures) * len(smoothings) == 1 or rarest < 2:
             return log_losses
@@ -283,6 +288,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         control: SearchControl,
     ) -> BayesianNetwork:
         """Return the network of a structure, learned from the coded table."""
+        # EM, with missing cells summed out
         if structure == "naive-bayes":
             return _naive_bayes(table, smoothing, control.remaining)
         n = table.n_variables
@@ -328,6 +334,7 @@ def folds(table: Dataset, seed: int) -> Iterator[tuple[Dataset, Dataset]]:
 
     for held_out in counts:
         is_learned = weights > held_out
+        # a column without a value among the rows to learn from has no states
         has_values = codes[is_learned].max(axis=0) >= 0
         names = tuple(compress(table.names, has_values))
         states = tuple(compress(table.states, has_values))

@@ -56,6 +56,7 @@ class TableEstimator(BaseEstimator):
                 self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
             )
             return pd.DataFrame(array).infer_objects()
+        # frames keep the types of their columns
         validate_data(self, X, reset=reset, skip_check_array=True)
         labels = column_names(X)
         self._labels = labels if reset else self._labels
@@ -97,6 +98,7 @@ class TableEstimator(BaseEstimator):
     def _seed(self) -> int:
         if isinstance(self.random_state, bool):
             raise refusal("random_state", "a whole number from 0", self.random_state)
+        # any seed of scikit-learn becomes a whole number
         try:
             generator = check_random_state(self.random_state)
         except ValueError as error:

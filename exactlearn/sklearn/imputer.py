@@ -135,6 +135,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
         n_draws = SIZE(n_draws, "n_draws")
         table, like = self._rows(X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        # a table without variables is complete
         if not table.n_variables:
             return [like(table.codes)] * n_draws
         drawn = draw_completions(
