@@ -252,7 +252,7 @@ def _parameter(
         default = False  # that of --no-header, which is true where it is left out, too
     return GroupedOption(
         [*declare.flags_of(option), option.name],
-        group=declare.group_of(declared, option.name) or "Options",
+        group=about.group or "Options",
         required=is_required,
         type=None if is_flag else _click_type(kind, about),
         is_flag=is_flag,

@@ -105,6 +105,12 @@ class Run(sections.OnCluster):
     allow_outside: bool = False
 
 
+class OfTable(sections.Reading):
+    """A command on a table."""
+
+    source: str = argument("DATA.csv", reads=True, in_run="file")
+
+
 class Kept(Declared):
     """A search whose finished parts are kept.
 
@@ -249,7 +255,7 @@ _NOT_OF_CLASSES = (
 """Options of ``solve`` that have no meaning for equivalence classes."""
 
 
-class Augment(sections.IncompleteLearning, sections.Search, Kept):
+class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the NETWORK, the record (.json), a figure (.svg), or
@@ -282,7 +288,6 @@ class Augment(sections.IncompleteLearning, sections.Search, Kept):
     )
     groups: ClassVar = {"Several networks": "best", "Output": "truth"}
 
-    source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(None, least=1, metavar="K")
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 
@@ -345,7 +350,7 @@ _OF_IMPUTERS = (
 """Options that say how an imputer learns networks."""
 
 
-class Impute(Imputing):
+class Impute(OfTable, Imputing):
     """Fill the missing cells of a table by models that are learned from it, or a given network.
 
     Prints the probability of each value. -o writes the completed table (.csv, .tsv), the record
@@ -389,7 +394,6 @@ class Impute(Imputing):
         "completed-*.csv",
     )
 
-    source: str = argument("DATA.csv", reads=True, in_run="file")
     method: str | None = option(
         None, choices=registered("imputation.methods.METHODS", *METHODS, *IMPUTERS)
     )
@@ -637,7 +641,7 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
     data: str | None = option(None, reads=True, metavar="DATA.csv")
 
 
-class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
+class LearnPdg(sections.NetworkReading, OfTable, sections.Random):
     """Learn a probabilistic decision graph from a table.
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
@@ -674,7 +678,6 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     """
 
     written_in_run = "learnt.pdg.json"
-    source: str = argument("DATA.csv", reads=True, in_run="file")
     method: Literal["hybrid", "direct", "em"] = "hybrid"
     network: str | None = option(None, reads=True, metavar="NETWORK")
     size_weight: float | None = None
@@ -684,7 +687,7 @@ class LearnPdg(sections.NetworkReading, sections.Reading, sections.Random):
     time_limit: float | None = None
 
 
-class LearnNb(sections.Reading, sections.Random):
+class LearnNb(OfTable, sections.Random):
     """Learn a naive Bayes model with a latent component from a table, which may miss cells.
 
     All variables are independent given the component, which is never observed. Their number grows
@@ -713,7 +716,6 @@ class LearnNb(sections.Reading, sections.Random):
     """
 
     written_in_run = "learnt.nb.json"
-    source: str = argument("DATA.csv", reads=True, in_run="file")
     components: int | None = None
     size_weight: float | None = None
     smoothing: float = option(0.1, least=0, most=sections.MAX_SMOOTHING)
@@ -966,7 +968,7 @@ class Graph(Declared):
     reference: str | None = option(None, reads=True, metavar="GRAPH")
 
 
-class Missingness(sections.Reading, sections.Random):
+class Missingness(OfTable, sections.Random):
     """Diagnose the missing cells of a table, and recommend an estimator for networks.
 
     Prints the share of missing cells of each variable, the most frequent patterns of missing cells,
@@ -981,8 +983,6 @@ class Missingness(sections.Reading, sections.Random):
     exactlearn missingness asia-mnar
     exactlearn missingness asia-mnar -o learned.missingness
     """
-
-    source: str = argument("DATA.csv", reads=True, in_run="file")
 
 
 class Instances(Declared):

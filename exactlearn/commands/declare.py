@@ -56,6 +56,8 @@ class About:
         The option that it goes with, or ``option=value|value`` with the values that it goes with.
     excludes
         Options that cannot be given beside it.
+    group
+        The title in the help that it stands below; empty where its class has none.
     in_files
         Whether only files have it as a key, and the command line has no option.
     hidden
@@ -77,6 +79,7 @@ class About:
     unless: tuple[str, ...] = ()
     only: str = ""
     excludes: tuple[str, ...] = ()
+    group: str = ""
     in_files: bool = False
     hidden: bool = False
 
@@ -129,8 +132,8 @@ class Declared:
     Attributes
     ----------
     groups
-        Titles in the help, each with the names of fields that stand below it; ``*`` for all fields
-        of the class that no title has.
+        Titles in the help, each with the names of the class's fields that stand below it; ``*``
+        for all of them.
     helps
         The text of each field that the docstring of the class has among its parameters.
     written_in_run
@@ -157,6 +160,11 @@ class Declared:
             name: " ".join(text.split()).replace(" [default:", "  [default:")
             for name, text in entries
         }
+        titles = {
+            name: title
+            for title, names in vars(cls).get("groups", {}).items()
+            for name in names.split()
+        }
         for name, kind in get_annotations(cls).items():
             declared = vars(cls).get(name, MISSING)
             if declared is MISSING or ClassVar in (kind, get_origin(kind)):
@@ -164,8 +172,10 @@ class Declared:
             if not isinstance(declared, Field):
                 declared = option(declared)
                 setattr(cls, name, declared)
+            about = about_of(declared)
+            about.group = about.group or titles.get(name, titles.get("*", ""))
             if name in NUMBERS:
-                about_of(declared).take_range(NUMBERS[name])
+                about.take_range(NUMBERS[name])
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
@@ -302,15 +312,6 @@ def help_of(declared: type[Declared], name: str) -> str:
     """Return the text of an option, by the nearest class whose docstring has it."""
     texts = (vars(cls).get("helps", {}).get(name) for cls in declared.__mro__)
     return next(filter(None, texts), about_of(declared.known()[name]).help)
-
-
-def group_of(declared: type[Declared], name: str) -> str:
-    """Return the title in the help that an option stands below; empty where no class says it."""
-    for cls in declared.__mro__:
-        for title, names in vars(cls).get("groups", {}).items():
-            if name in names.split() or (names == "*" and name in get_annotations(cls)):
-                return str(title)
-    return ""
 
 
 def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:

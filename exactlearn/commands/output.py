@@ -3,7 +3,9 @@
 While a search runs, standard error shows its state, and each better answer is written.
 """
 
+import logging
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -144,17 +146,16 @@ class Output(Declared):
 
             show(content)
 
-    def note(self, text: str) -> None:
-        """Print a line on standard error, unless quiet."""
-        LOG.info(text)
-        if not self.quiet:
-            click.echo(printable(shortened(text)), err=True)
+    def note(self, text: str, level: int = logging.INFO) -> None:
+        """Print a line on standard error, unless quiet; details only when verbose."""
+        LOG.log(level, "%s", text)
+        if not self.quiet and (self.verbose or level > logging.DEBUG):
+            # Not by click, which writes past a live line.
+            sys.stderr.write(f"{printable(shortened(text))}\n")
 
     def detail(self, text: str) -> None:
         """Print a line on standard error when verbose."""
-        LOG.debug(text)
-        if self.verbose and not self.quiet:
-            click.echo(printable(shortened(text)), err=True)
+        self.note(text, logging.DEBUG)
 
     def progress_display(self, task: str) -> "ProgressDisplay":
         """Return the display of a task, as quiet or verbose as this."""
@@ -301,7 +302,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         if not figures:
             return
         if not self._state:
-            self._say(f"{HEAD}  {self._task}")
+            self._output.detail(f"{HEAD}  {self._task}")
         place = f"{event.nodes} nodes" if event.nodes else "at the root"
         self.show(figures, event.row, f"{figures}  {place}")
 
@@ -312,7 +313,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         self._live.reset(
             self._line, total=None, description=task, state="", loops=_Loops()
         )
-        self._say(f"{task} ...")
+        self._output.detail(f"{task} ...")
 
     def show(self, state: str, row: str | None = None, live: str | None = None) -> None:
         """Show any other state, such as an iteration's likelihood.
@@ -322,13 +323,13 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         """
         self._live.update(self._line, state=live or state)
         if state != self._state:
-            self._say(row or f"{self._task}  {state}")
+            self._output.detail(row or f"{self._task}  {state}")
         self._state = state
 
     def _count(self, loops: str) -> None:
         """Print the steps of loops now and then, where verbose; the live line has them always."""
         if monotonic() >= self._counted_at + COUNT_PAUSE:
-            self._say(f"{self._task}  {loops}")
+            self._output.detail(f"{self._task}  {loops}")
             self._counted_at = monotonic()
 
     def keep(self, score: float, write: Callable[[Path], object]) -> None:
@@ -361,17 +362,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
 
     def warn(self, text: str) -> None:
         """Print a line of its own, above the live line."""
-        LOG.warning(text)
-        if not self._output.quiet:
-            self._print(text)
-
-    def _say(self, line: str) -> None:
-        LOG.debug("%s", line)
-        if self._output.verbose and not self._output.quiet:
-            self._print(line)
-
-    def _print(self, line: str) -> None:
-        self._live.console.print(printable(shortened(line)), soft_wrap=True)
+        self._output.note(text, logging.WARNING)
 
 
 def is_folder(path: Path) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.click_options import command
-from exactlearn.commands.declare import about_of, flags_of, group_of, help_of
+from exactlearn.commands.declare import about_of, flags_of, help_of
 from exactlearn.commands.output import Output
 from exactlearn.evaluation.cross_validation import LEARNERS
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
@@ -105,10 +105,11 @@ def test_groups_stand_in_one_order_with_the_output_last():
 
 
 def test_a_field_keeps_the_group_of_the_class_that_declares_it_first():
-    assert group_of(options_of("solve"), "ess") == "Score"
-    assert group_of(options_of("solve"), "seed") == "Search"
-    assert group_of(options_of("run"), "seed") == ""
-    assert group_of(options_of("verify"), "scores") == ""
+    solve = options_of("solve").known()
+    assert about_of(solve["ess"]).group == "Score"
+    assert about_of(solve["seed"]).group == "Search"
+    assert about_of(options_of("run").known()["seed"]).group == ""
+    assert about_of(options_of("verify").known()["scores"]).group == ""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
