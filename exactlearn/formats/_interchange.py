@@ -11,9 +11,12 @@ each name is percent-encoded (RFC 3986), and names are joined by ``|``.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -194,7 +197,7 @@ def spelt(name: str, kept: str = "A-Za-z0-9_") -> str:
     return re.sub(f"[^{kept}]+", "_", name.translate(_SPELT))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Written:
     """A variable as a file has it.
 
@@ -202,13 +205,19 @@ class Written:
     ----------
     name, states
         Words for its name and the names of its states.
+    table
+        Its probabilities, parents' axes first.
     properties
         The names themselves, encoded, by the key of the property that holds them.
+    parents
+        Its parents, in the order of the axes.
     """
 
     name: str
     states: list[str]
-    properties: dict[str, str]
+    table: NDArray[np.float64]
+    properties: dict[str, str] = field(default_factory=dict)
+    parents: "list[Written]" = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -233,16 +242,17 @@ class Words:
 
     def of(self, network: BayesianNetwork) -> list[Written]:
         """Return each variable as the format writes it."""
-        variables = []
         words = self.of_variables(network.names)
-        for word, name, names in zip(words, network.names, network.states, strict=True):
-            states = self.of_states(names)
-            properties = {}
-            if word != name:
-                properties[VARIABLE_KEY] = _encoded([name])
-            if states != [*names]:
-                properties[STATES_KEY] = _encoded(names)
-            variables.append(Written(word, states, properties))
+        states = map(self.of_states, network.states)
+        variables = [*map(Written, words, states, network.tables)]
+        for variable, name, names, parents in zip(
+            variables, network.names, network.states, network.parents, strict=True
+        ):
+            variable.parents = [variables[parent] for parent in parents]
+            if variable.name != name:
+                variable.properties[VARIABLE_KEY] = _encoded([name])
+            if variable.states != [*names]:
+                variable.properties[STATES_KEY] = _encoded(names)
         return variables
 
     def of_variables(self, names: Sequence[str]) -> list[str]:
@@ -280,3 +290,11 @@ class Words:
 def _encoded(names: Sequence[str]) -> str:
     """Return names as one text, for a property."""
     return "|".join(quote(name, safe="", errors="surrogatepass") for name in names)
+
+
+def rendered(template: str, **names: object) -> str:
+    """Return the text that a template of Jinja makes of some objects."""
+    from jinja2 import Environment  # takes long to import
+
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(template).render(names)

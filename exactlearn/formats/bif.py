@@ -37,7 +37,7 @@ only, is divided by its sum, and entries down to -1e-6 are zero.
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ from exactlearn.formats._interchange import (
     Tokens,
     Words,
     Written,
+    rendered,
     spelt,
     unquoted,
 )
@@ -59,6 +60,27 @@ from exactlearn.instances import locate
 
 GRAMMAR = Grammar("{}()[];")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+_TEMPLATE = """\
+network unknown {
+}
+{% for variable in variables %}
+variable {{ variable.name }} {
+  type discrete [ {{ variable.states | length }} ] { {{ variable.states | join(", ") }} };
+{% for key, value in variable.properties.items() %}
+  property {{ key }} = "{{ value }}" ;
+{% endfor %}
+}
+{% endfor %}
+{% for variable in variables %}
+probability ( {{ variable.name }}
+{%- if variable.parents %} | {{ variable.parents | join(", ", "name") }}{% endif %} ) {
+{% for states, numbers in rows(variable) %}
+  {{ states }} {{ numbers }};
+{% endfor %}
+}
+{% endfor %}
+"""
 
 _KEYWORDS = "network|variable|probability|property|type|discrete|default|table"
 # What pgmpy takes for the beginning of a table, wherever it stands.
@@ -348,44 +370,18 @@ def write_bif(network: NetworkLike, path: str | os.PathLike[str]) -> None:
 
 def format_bif(network: BayesianNetwork) -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
-    variables = WORDS.of(network)
-    texts = ["network unknown {\n}\n", *map(_declaration, variables)]
-    for variable, parents, table in zip(
-        variables, network.parents, network.tables, strict=True
-    ):
-        texts.append(_statement(variable, [variables[p] for p in parents], table))
-    return "".join(texts)
+    return rendered(_TEMPLATE, variables=WORDS.of(network), rows=_rows)
 
 
-def _declaration(variable: Written) -> str:
-    """Return the declaration of a variable."""
-    states = f"[ {len(variable.states)} ] {{ {', '.join(variable.states)} }}"
-    lines = [f"variable {variable.name} {{", f"  type discrete {states};"]
-    for key, value in variable.properties.items():
-        lines.append(f'  property {key} = "{value}" ;')
-    return "\n".join([*lines, "}\n"])
-
-
-def _statement(
-    variable: Written, parents: Sequence[Written], table: NDArray[np.float64]
-) -> str:
-    """Return the probability statement of a variable."""
-    name = variable.name
-    if not parents:
-        return f"probability ( {name} ) {{\n  table {_numbers(table)};\n}}\n"
-    given = ", ".join(parent.name for parent in parents)
-    lines = [f"probability ( {name} | {given} ) {{"]
+def _rows(variable: Written) -> Iterator[tuple[str, str]]:
+    """Yield the states of the parents, and the probabilities, of each row of a table."""
     # The first parent counts fastest, as in the bnlearn repository: not all go by the states.
-    for reversed_row in np.ndindex(table.shape[-2::-1]):
+    for reversed_row in np.ndindex(variable.table.shape[-2::-1]):
         row = reversed_row[::-1]
-        pairs = zip(parents, row, strict=True)
+        pairs = zip(variable.parents, row, strict=True)
         states = ", ".join(parent.states[state] for parent, state in pairs)
-        lines.append(f"  ({states}) {_numbers(table[row])};")
-    return "\n".join([*lines, "}\n"])
-
-
-def _numbers(row: NDArray[np.float64]) -> str:
-    return ", ".join(map(repr, row.tolist()))
+        numbers = ", ".join(map(repr, variable.table[row].tolist()))
+        yield f"({states})" if row else "table", numbers
 
 
 def _spelling(name: str) -> str:

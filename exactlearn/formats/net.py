@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.formats._declarations import Declarations
-from exactlearn.formats._interchange import Grammar, Tokens, Words, unquoted
+from exactlearn.formats._interchange import Grammar, Tokens, Words, rendered, unquoted
 
 _KEYWORDS = (
     "net|class|node|discrete|continuous|decision|utility|function|potential|data|normal|states|"
@@ -36,6 +36,28 @@ _NAME = re.compile(
 _STATE = re.compile(r"[A-Za-z0-9_.<>=+:*!?&'#@^~$-]+")
 _WORDS = Words(_NAME, _STATE)
 _GRAMMAR = Grammar("{}()=;", comment="%")
+
+_TEMPLATE = """\
+net
+{
+}
+{% for variable in variables %}
+node {{ variable.name }}
+{
+  states = ( {% for state in variable.states %}"{{ state }}" {% endfor %});
+{% for key, value in variable.properties.items() %}
+  {{ key }} = "{{ value }}";
+{% endfor %}
+}
+{% endfor %}
+{% for variable in variables %}
+potential ( {{ variable.name }}
+{%- if variable.parents %} | {{ variable.parents | join(" ", "name") }}{% endif %} )
+{
+  data = {{ bracketed(variable.table) }};
+}
+{% endfor %}
+"""
 
 
 def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
@@ -91,27 +113,8 @@ def write_net(network: BayesianNetwork, path: Path) -> None:
     OptionError
         When the file cannot be written.
     """
-    lines = ["net", "{", "}"]
-    variables = _WORDS.of(network)
-    for variable in variables:
-        states = " ".join(f'"{state}"' for state in variable.states)
-        lines += [f"node {variable.name}", "{", f"  states = ( {states} );"]
-        for key, value in variable.properties.items():
-            lines.append(f'  {key} = "{value}";')
-        lines.append("}")
-    for variable, parents, table in zip(
-        variables, network.parents, network.tables, strict=True
-    ):
-        family = [variable.name]
-        if parents:
-            family += ["|", *(variables[parent].name for parent in parents)]
-        lines += [
-            f"potential ( {' '.join(family)} )",
-            "{",
-            f"  data = {_bracketed(table)};",
-            "}",
-        ]
-    atomic_write(path, "\n".join(lines) + "\n")
+    text = rendered(_TEMPLATE, variables=_WORDS.of(network), bracketed=_bracketed)
+    atomic_write(path, text)
 
 
 def _attributes(tokens: Tokens) -> dict[str, list[str]]:

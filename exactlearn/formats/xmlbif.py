@@ -176,14 +176,12 @@ def write_xmlbif(network: BayesianNetwork, path: Path) -> None:
             Xml.SubElement(element, "OUTCOME").text = state
         for key, value in variable.properties.items():
             Xml.SubElement(element, "PROPERTY").text = f"{key} = {value}"
-    for variable, parents, table in zip(
-        variables, network.parents, network.tables, strict=True
-    ):
+    for variable in variables:
         element = Xml.SubElement(content, "DEFINITION")
         Xml.SubElement(element, "FOR").text = variable.name
-        for parent in parents:
-            Xml.SubElement(element, "GIVEN").text = variables[parent].name
-        numbers = map(repr, table.ravel().tolist())
+        for parent in variable.parents:
+            Xml.SubElement(element, "GIVEN").text = parent.name
+        numbers = map(repr, variable.table.ravel().tolist())
         Xml.SubElement(element, "TABLE").text = " ".join(numbers)
     Xml.indent(root)
     atomic_write(path, Xml.tostring(root, "UTF-8", xml_declaration=True) + b"\n")
