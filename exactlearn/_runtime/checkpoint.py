@@ -60,13 +60,13 @@ class Checkpoint:
             return {}
         try:
             with np.load(BytesIO(gzip.decompress(path.read_bytes()))) as file:
-                found = {name: file[name] for name in file.files}
+                state = dict(file)
         except Exception as error:  # of damage, a parser raises anything
             raise FormatError(
                 f"{path}: no result of a search ({error}); remove the file to begin this part anew"
             ) from error
         LOG.info("going on from the state %s", path.name)
-        return found
+        return state
 
     def save(self, key: str, state: Mapping[str, ArrayLike]) -> None:
         """Save a state; a state under that key is replaced at once, or not at all."""
@@ -83,11 +83,10 @@ class Checkpoint:
             path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path | None:
-        return (
-            None
-            if self.folder is None
-            else self.folder / f"{key}-{exactlearn.__version__}.gz"
-        )
+        """Return the file of a state; ``None`` without a folder."""
+        if self.folder is None:
+            return None
+        return self.folder / f"{key}-{exactlearn.__version__}.gz"
 
 
 def digest(*parts: ArrayLike) -> str:
@@ -98,8 +97,8 @@ def digest(*parts: ArrayLike) -> str:
     >>> digest([1, 2]) == digest(np.array([1, 2])), digest([1, 2]) == digest([[1, 2]])
     (True, False)
     """
-    found = hashlib.sha256()
-    for part in map(np.asarray, parts):
-        found.update(f"{part.dtype.str}{part.shape}".encode())
-        found.update(np.ascontiguousarray(part).tobytes())
-    return found.hexdigest()[:20]
+    checksum = hashlib.sha256()
+    for array in map(np.asarray, parts):
+        checksum.update(f"{array.dtype.str}{array.shape}".encode())
+        checksum.update(np.ascontiguousarray(array).tobytes())
+    return checksum.hexdigest()[:20]

@@ -85,16 +85,10 @@ class Event(NamedTuple):
     @property
     def gap(self) -> float:
         """Difference of bound and score in nats; infinite while one of them is not known."""
-        from exactlearn._runtime.tolerance import (
-            gap_between,
-        )  # the help of a command reports none
+        # The help of a command reports none.
+        from exactlearn._runtime.tolerance import gap_between
 
         return gap_between(self.score, self.bound)
-
-    @property
-    def status(self) -> str:
-        """The status of the result if the search ended now."""
-        return "feasible"
 
     @property
     def figures(self) -> str:
@@ -105,11 +99,14 @@ class Event(NamedTuple):
     @property
     def row(self) -> str:
         """The event as a row of a table, under :data:`HEAD`."""
-        scores = (f"{x:.4f}" if isfinite(x) else "-" for x in (self.score, self.bound))
-        gap = f"{self.gap:.4f}" if isfinite(self.gap) else "-"
+        values = map(_shown, (self.score, self.bound, self.gap))
         return ROW.format(
-            f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *scores, gap
+            f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *values
         )
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4f}" if isfinite(value) else "-"
 
 
 OnEvent = Callable[[Event], None]
@@ -165,8 +162,9 @@ class SearchControl:
         checkpoint: Path | None = None,
     ) -> None:
         self.begun = clock()
-        own = inf if time_limit is None else self.begun + time_limit
-        self.deadline: float = own if outer is None else min(own, outer.deadline)
+        self.deadline = inf if time_limit is None else self.begun + time_limit
+        if outer is not None:
+            self.deadline = min(self.deadline, outer.deadline)
         self.on_event = on_event
         self.outer = outer
         self._checkpoint = checkpoint
@@ -175,7 +173,8 @@ class SearchControl:
         )
         self.trace: list[tuple[float, float, float]] = []
         self._reported_at = self.begun
-        self._is_stopped = self._has_incumbent = False
+        self._is_stopped = False
+        self._has_incumbent = False
         self._enclosing: SearchControl | None = None
 
     @classmethod
@@ -234,9 +233,9 @@ class SearchControl:
         """End the search as its time limit does: where a proof fails that it cannot do without."""
         self.deadline = min(self.deadline, clock())
 
-    def part(self, share: float) -> "SearchControl":
-        """Return the control of a part of the search, limited to a share of the time left."""
-        return SearchControl(share * self.left, outer=self)
+    def part(self, fraction: float) -> "SearchControl":
+        """Return the control of a part of the search, limited to a fraction of the time left."""
+        return SearchControl(fraction * self.left, outer=self)
 
     def aside(self) -> "SearchControl":
         """Return the control of a part of the search in another thread, which reports nothing."""
@@ -251,12 +250,10 @@ class SearchControl:
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
-            if (
-                self.outermost is self and self.on_event is None
-            ):  # a listener logs by itself
-                LOG.debug(
-                    "%s", event.row if len(self.trace) > 1 else f"{HEAD}\n{event.row}"
-                )
+            # A listener logs by itself.
+            if self.outermost is self and self.on_event is None:
+                head = "" if len(self.trace) > 1 else f"{HEAD}\n"
+                LOG.debug("%s%s", head, event.row)
         self._report(event)
 
     def report(self) -> None:
@@ -271,9 +268,8 @@ class SearchControl:
         text, details
             As for :meth:`logging.Logger.info`.
         """
-        LOG.log(
-            logging.INFO if self.outermost is self else logging.DEBUG, text, *details
-        )
+        level = logging.INFO if self.outermost is self else logging.DEBUG
+        LOG.log(level, text, *details)
 
     def look(self) -> None:
         """Report the state if a report is due; called between blocks of work."""
@@ -288,6 +284,7 @@ class SearchControl:
         return not self.is_over
 
     def _report(self, event: Event) -> None:
+        """Hand an event to the listener: that of this control, or else of one above it."""
         self._reported_at = clock()
         if event.parents is not None:
             self.outermost._has_incumbent = True
@@ -296,9 +293,8 @@ class SearchControl:
         elif self.outer is not None:
             self.outer._report(event)
         elif self._enclosing is None:
-            from exactlearn._runtime.progress import (
-                tell,
-            )  # the help of a command needs none
+            # The help of a command needs none.
+            from exactlearn._runtime.progress import tell
 
             tell(event.figures)
 
@@ -326,13 +322,13 @@ class SearchControl:
                 _deferred.clear()
 
     def _take_interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Stop the search at the first signal, and raise at the second."""
         if self.is_stopped:
             raise KeyboardInterrupt
         self.stop()
+        # Without an incumbent nothing is lost, and the other kernels may take a minute to compile.
         if COMPILATIONS.running and not self.outermost._has_incumbent:
-            _defer(
-                number, frame
-            )  # nothing is lost, and the rest of the kernels may take a minute
+            _defer(number, frame)
 
 
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
@@ -383,15 +379,15 @@ def terminated_as_interrupted() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal latest
-        since, latest = monotonic() - latest, monotonic()
-        if since < REPEATED:
+        is_repeated = monotonic() - latest < REPEATED
+        latest = monotonic()
+        if is_repeated:
             return
         on_interrupt = signal.getsignal(signal.SIGINT)
+        control = _running.get()
         if callable(on_interrupt):
             on_interrupt(signal.SIGINT, frame)
-        elif (
-            control := _running.get()
-        ) is not None:  # a background job, which ignores Ctrl-C
+        elif control is not None:  # a background job, which ignores Ctrl-C
             control.outermost._take_interrupt(number, frame)
         else:
             raise KeyboardInterrupt
@@ -479,7 +475,8 @@ def _end_after_signal(
     while number := reader.recv(1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM):
             continue
-        since, latest = monotonic() - latest, monotonic()
+        since = monotonic() - latest
+        latest = monotonic()
         count -= number[0] == signal.SIGINT or since >= REPEATED
         if count <= 0 and not ended.wait(GRACE):
             for file in list(UNFINISHED):

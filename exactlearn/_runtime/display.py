@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Displayed:
@@ -47,7 +48,7 @@ class Displayed:
         return f"{type(self).__name__}({', '.join(listed)})"
 
     def _repr_html_(self) -> Any:
-        """Return what a notebook shows, if there is more than ``repr``."""
+        """Return the view of a notebook, if there is more than ``repr``."""
         return import_module("exactlearn.reporting.notebook").html(self)
 
     def _repr_svg_(self) -> Any:
@@ -65,15 +66,14 @@ class ByValue(Displayed):
         """Return whether an object of the same class has equal fields; NaN equals NaN."""
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or all(
-            _equal(getattr(self, own.name), getattr(other, own.name))
-            for own in fields(self)  # type: ignore[arg-type]
-            if own.compare
-        )
+        if self is other:
+            return True
+        names = [field.name for field in fields(self) if field.compare]  # type: ignore[arg-type]
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 def for_counts(counts: str | None) -> str:
-    """Return what a status is for, where it is not for the rows of a table.
+    """Return the counts that a status is for, where it is not for the rows of a table.
 
     Examples
     --------
@@ -87,19 +87,22 @@ def for_counts(counts: str | None) -> str:
     )
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        one, other = np.asarray(one), np.asarray(other)
-        return np.array_equal(
-            one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f"
+def _equal(first: Any, second: Any) -> bool:
+    """Return whether two values are equal, arrays by their elements; NaN equals NaN."""
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return _equal_arrays(np.asarray(first), np.asarray(second))
+    if isinstance(first, tuple | list) and type(first) is type(second):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(
+            _equal(value, second[key]) for key, value in first.items()
         )
-    if isinstance(one, tuple | list) and type(one) is type(other):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(
-            _equal(one[key], other[key]) for key in one
-        )
-    return bool(one == other or (one != one and other != other))
+    return bool(first == second or (first != first and second != second))
+
+
+def _equal_arrays(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    are_floats = first.dtype.kind == second.dtype.kind == "f"
+    return np.array_equal(first, second, equal_nan=are_floats)
 
 
 def _figure(value: Any) -> str:

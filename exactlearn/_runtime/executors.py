@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
 from itertools import islice, pairwise
+from math import inf
+from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -42,21 +44,15 @@ STOP_TIME = 1.5
 
 
 def n_threads(threads: int | None) -> int:
-    """Return the number of threads to use: all cores this process may use unless given.
-
-    Raises
-    ------
-    OptionError
-        When the number is less than 1.
-    """
-    if threads is None:
-        available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-        return _limit.get() or len(available) or os.cpu_count() or 1
-    return threads
+    """Return the number of threads to use: all cores this process may use unless given."""
+    if threads is not None:
+        return threads
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    return _limit.get() or len(cores) or os.cpu_count() or 1
 
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
-"""How many threads a task may use that a worker of a cluster does in this thread."""
+"""Number of threads of a task that a worker of a cluster does in this thread."""
 
 
 def in_order(
@@ -65,7 +61,7 @@ def in_order(
     space: Callable[[], Space],
     threads: int,
 ) -> Generator[Outcome, None, None]:
-    """Yield what ``work`` returns for the numbers 0 to ``pieces - 1``, in that order.
+    """Yield the results of ``work`` for the numbers 0 to ``pieces - 1``, in that order.
 
     Parameters
     ----------
@@ -84,11 +80,11 @@ def in_order(
         free.put(space())
 
     def run(piece: int) -> Outcome:
-        own = free.get()
+        scratch = free.get()
         try:
-            return work(piece, own)
+            return work(piece, scratch)
         finally:
-            free.put(own)
+            free.put(scratch)
 
     if threads == 1:
         yield from map(run, range(pieces))
@@ -96,9 +92,8 @@ def in_order(
     pool = ThreadPoolExecutor(threads)
     futures = (pool.submit(run, piece) for piece in range(pieces))
     try:
-        running = deque(
-            islice(futures, 8 * threads)
-        )  # handed out before a result is taken
+        # Some pieces are handed out before a result is taken, so that no thread waits.
+        running = deque(islice(futures, 8 * threads))
         while running:
             yield running.popleft().result()
             running.extend(islice(futures, 1))
@@ -120,16 +115,13 @@ def available_memory() -> int | None:
     True
     """
     free: int | None = None
-    with suppress(
-        OSError, StopIteration, ValueError
-    ):  # a group without a limit says "max"
+    # A group without a limit says "max".
+    with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(
-            1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")
-        )
-        limit, taken = (
-            int((_GROUP / f"memory.{x}").read_text()) for x in ("max", "current")
-        )
+        line = next(line for line in lines if line.startswith("MemAvailable:"))
+        free = 1024 * int(line.split()[1])
+        limit = int((_GROUP / "memory.max").read_text())
+        taken = int((_GROUP / "memory.current").read_text())
         free = max(1, min(free, limit - taken))
     return free
 
@@ -157,7 +149,8 @@ def running(cluster: Any) -> Iterator[Any]:
             raise refusal("cluster", "a cluster", cluster, instead)
         yield cluster
         return
-    distributed, (kind, _, count) = dask("distributed"), cluster.partition(":")
+    distributed = dask("distributed")
+    kind, _, count = cluster.partition(":")
     if kind != "local":
         try:
             client = distributed.Client(cluster, timeout=CONNECTION_TIMEOUT)
@@ -174,15 +167,14 @@ def running(cluster: Any) -> Iterator[Any]:
             f"cluster {cluster!r}: expected a number of workers, as in 'local:2'"
         )
     try:
-        with (
-            interrupts_ignored()
-        ):  # the client looks at its control, and ends the processes
+        # The client looks at its control, and ends the processes, which hear no Ctrl-C.
+        with interrupts_ignored():
             processes = distributed.LocalCluster(
                 n_workers=int(count or os.cpu_count() or 1),
                 threads_per_worker=1,
                 dashboard_address=":0",
-                silence_logs=logging.CRITICAL
-                + 1,  # what fails is raised here, but for closing
+                # Failures are raised here, but for those of closing.
+                silence_logs=logging.CRITICAL + 1,
             )
     except RuntimeError as error:
         raise SolverError(
@@ -215,12 +207,12 @@ def results(
     control: SearchControl | None = None,
     shared: Sequence[Any] = (),
 ) -> Iterator[T]:
-    """Yield what a function returns for each task, in order, until the search is over.
+    """Yield the result of a function for each task, in order, until the search is over.
 
     Parameters
     ----------
     function
-        What to compute; for a cluster it is of a module that the workers can import.
+        The function; for a cluster it is of a module that the workers can import.
     tasks
         Its arguments; one of them may be a delayed object of Dask.
     client
@@ -230,21 +222,20 @@ def results(
     shared
         First arguments of all tasks, which each worker keeps once.
     """
-    control = SearchControl.within() if control is None else control
+    control = control or SearchControl.within()
     if client is None:
         for task in tasks:
             if control.is_over:
                 return
             yield function(*shared, *map(computed, task))
         return
-    found: dict[int, T] = {}
+    early: dict[int, T] = {}
     following = 0
-    for number, result in finished(
-        function, tasks, client, control, shared, stop_time=0.0
-    ):
-        found[number] = result
-        while following in found and not control.is_over:
-            yield found.pop(following)
+    ended = finished(function, tasks, client, control, shared, stop_time=0.0)
+    for number, result in ended:
+        early[number] = result
+        while following in early and not control.is_over:
+            yield early.pop(following)
             following += 1
 
 
@@ -264,17 +255,15 @@ class Workers(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many tasks are computed at once."""
-        return (
-            1
-            if self.client is None
-            else sum(map(int, self.client.nthreads().values())) or 1
-        )
+        """The number of tasks that are computed at once."""
+        if self.client is None:
+            return 1
+        return sum(map(int, self.client.nthreads().values())) or 1
 
     def pieces(
         self, function: Callable[..., T], shared: Sequence[Any], n_pieces: int
     ) -> Iterator[T]:
-        """Yield what a function returns for the numbers 0 to ``n_pieces - 1``, in order.
+        """Yield the results of a function for the numbers 0 to ``n_pieces - 1``, in order.
 
         Once the search is over, nothing more is yielded.
 
@@ -287,31 +276,29 @@ class Workers(NamedTuple):
         n_pieces
             Number of pieces; several in a row are one task.
         """
-        n_tasks = min(
-            n_pieces, 8 * self.number
-        )  # each worker gets some, of several pieces each
+        # Each worker gets some tasks, each of several pieces.
+        n_tasks = min(n_pieces, 8 * self.number)
         ends = [n_pieces * k // max(1, n_tasks) for k in range(n_tasks + 1)]
-        several = partial(_several, function)
-        for found in results(
-            several, [*pairwise(ends)], self.client, self.control, shared
-        ):
-            yield from found
+        work = partial(_several, function)
+        tasks = [*pairwise(ends)]
+        for outcomes in results(work, tasks, self.client, self.control, shared):
+            yield from outcomes
 
 
 def held(client: Any, shared: Sequence[Any]) -> list[Any]:
     """Send objects to a cluster once, as tasks: what a lost worker held is made anew by another."""
     with catch_warnings():
         filterwarnings("ignore", "Sending large graph")  # once, not with each task
-        return [client.submit(_same, one, pure=False) for one in shared]
+        return [client.submit(_same, value, pure=False) for value in shared]
 
 
-def _same(one: T) -> T:
-    """Return what was given, as a task that can be computed again."""
-    return one
+def _same(value: T) -> T:
+    """Return the argument: a task that can be computed again."""
+    return value
 
 
 def _several(function: Callable[..., T], *arguments: Any) -> list[T]:
-    """Return the results of some pieces; they are not wanted where the search is over."""
+    """Return the results of some pieces, of no further one once the search is over."""
     *shared, start, stop = arguments
     control = SearchControl.within()
     return [
@@ -349,41 +336,45 @@ def finished(
     SolverError
         When workers that ran a task were lost again and again, or the scheduler was.
     """
-    control = SearchControl.within() if control is None else control
+    control = control or SearchControl.within()
     distributed = dask("distributed")
     stop = distributed.Event(client=client)
-    kept, again, stopped_at = held(client, shared), set[int](), None
+    kept = held(client, shared)
+    repeated: set[int] = set()
+    deadline = inf
 
     def submitted(number: int, first: Sequence[Any]) -> Any:
-        task = (
-            client.compute(a) if _is_delayed(a) else a for a in (*first, *tasks[number])
+        arguments = map(partial(_sent, client), (*first, *tasks[number]))
+        return client.submit(
+            _unless_stopped, function, stop.name, *arguments, pure=False
         )
-        return client.submit(_unless_stopped, function, stop.name, *task, pure=False)
 
     pending = {submitted(number, kept): number for number in range(len(tasks))}
     try:
-        while pending and (stopped_at is None or monotonic() < stopped_at + stop_time):
-            if stopped_at is None and control.is_over:
-                stopped_at = monotonic()
+        while pending and monotonic() < deadline:
+            if control.is_over and deadline == inf:
+                deadline = monotonic() + stop_time
                 stop.set()
-            with suppress(
-                TimeoutError, distributed.CancelledError
-            ):  # each future speaks itself
+            # Each future says itself what has become of it.
+            with suppress(TimeoutError, distributed.CancelledError):
                 distributed.wait([*pending], POLL_INTERVAL, "FIRST_COMPLETED")
-            for future in [future for future in pending if future.done()]:
+            for future in [*filter(methodcaller("done"), pending)]:
                 number = pending.pop(future)
-                if (
-                    future.cancelled()
-                    and client.status == "running"
-                    and number not in again
-                ):
-                    again.add(number)  # what it needs was lost with a worker
+                is_lost = future.cancelled() and client.status == "running"
+                if is_lost and number not in repeated:
+                    # The shared arguments may have been lost with a worker, too.
+                    repeated.add(number)
                     pending[submitted(number, shared)] = number
                     continue
-                for found in _result(future):
-                    yield number, found
+                for result in _result(future):
+                    yield number, result
     finally:
         client.cancel([*pending])
+
+
+def _sent(client: Any, argument: Any) -> Any:
+    """Return a delayed object as a task of a cluster, and anything else as it is."""
+    return client.compute(argument) if _is_delayed(argument) else argument
 
 
 def _result(future: Any) -> Any:
@@ -409,7 +400,8 @@ def _unless_stopped(
     event = distributed.Event(stop, client=distributed.get_client())
     if event.is_set():
         return ()
-    worker, ended = distributed.get_worker(), Event()
+    worker = distributed.get_worker()
+    ended = Event()
     key = worker.get_current_task()
 
     def watch() -> None:
@@ -429,10 +421,10 @@ def _unless_stopped(
 
 
 def computed(argument: Any) -> Any:
-    """Return what a delayed object stands for, and anything else as it is."""
-    return (
-        argument.compute(scheduler="synchronous") if _is_delayed(argument) else argument
-    )
+    """Return the value of a delayed object, and anything else as it is."""
+    if _is_delayed(argument):
+        return argument.compute(scheduler="synchronous")
+    return argument
 
 
 def _is_delayed(argument: Any) -> bool:

@@ -21,27 +21,32 @@ Keys = NDArray[np.integer[Any]]
 
 def binomials(n: int, k: int) -> NDArray[np.int64]:
     """Return the binomial coefficients that ranks need, capped at the largest int64."""
-    rows = [
-        [min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)
-    ]
-    return np.array(rows, np.int64)
+    table = np.full((n + 1, k + 1), LARGEST_RANK)
+    for i, j in np.ndindex(table.shape):
+        table[i, j] = min(math.comb(i, j), LARGEST_RANK)
+    return table
 
 
 @in_place_kernel
 def _hash(keys: Keys, i: int) -> np.uint64:
+    """Return the hash of the i-th of some rows, each of whose cells is mixed in by FNV-1a."""
     mixed = np.uint64(1469598103934665603)
     for j in range(keys.shape[1]):
         mixed = (mixed ^ np.uint64(np.uint32(keys[i, j]))) * np.uint64(1099511628211)
-        mixed ^= mixed >> np.uint64(29)
+        mixed ^= mixed >> np.uint64(
+            29
+        )  # so that the low bits, which count, know the high ones
     return mixed
 
 
 @in_place_kernel
 def _slot(slots: NDArray[np.int32], table: Keys, keys: Keys, i: int) -> np.int64:
     """Return the slot of the i-th of some rows in the index of a table, a free one if new."""
-    width, slot = keys.shape[1], np.int64(_hash(keys, i) & np.uint64(len(slots) - 1))
+    width = keys.shape[1]
+    slot = np.int64(_hash(keys, i) & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:
-        row, j = slots[slot], 0
+        row = slots[slot]
+        j = 0
         while j < width and keys[i, j] == table[row, j]:
             j += 1
         if j == width:
@@ -62,16 +67,16 @@ def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     size = 8
     while size < 2 * n:
         size *= 2
-    slots, labels, first = (
-        np.full(size, -1, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, np.int64),
-    )
+    slots = np.full(size, -1, np.int32)
+    labels = np.empty(n, np.int32)
+    first = np.empty(n, np.int64)
     groups = 0
     for i in range(n):
         slot = _slot(slots, keys, keys, i)
         if slots[slot] < 0:
-            slots[slot], labels[i], first[groups] = i, groups, i
+            slots[slot] = i
+            labels[i] = groups
+            first[groups] = i
             groups += 1
         else:
             labels[i] = labels[slots[slot]]
@@ -152,15 +157,15 @@ class WeightedRows:
     """
 
     def __init__(self, width: int, dtype: type[Any]) -> None:
-        self.codes = self._room = np.empty((0, width), dtype)
-        self.weights, self._totals, self._slots = (
-            np.empty(0),
-            np.empty(0),
-            np.empty(0, np.int32),
-        )
+        self.codes = np.empty((0, width), dtype)
+        self.weights = np.empty(0)
+        # The arrays with room for more, and the slots of the hash table.
+        self._room = self.codes
+        self._totals = self.weights
+        self._slots = np.empty(0, np.int32)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process, where the index is made again."""
+        """Return the state that is sent to another process, where the index is made again."""
         state = vars(self) | {"_room": self.codes, "_totals": self.weights}
         return state | {"_slots": self._slots[:0]}
 
@@ -168,19 +173,18 @@ class WeightedRows:
         self, codes: NDArray[Any], weights: NDArray[np.float64]
     ) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
-        n, most = len(self.weights), len(self.weights) + len(codes)
-        if most > len(self._room):
-            more = len(codes) + most // 2
-            self._room = np.pad(self.codes, ((0, more), (0, 0)))
-            self._totals = np.pad(self.weights, (0, more))
-        if len(self._slots) < 2 * most:
-            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
+        n = len(self.weights)
+        max_rows = n + len(codes)
+        if max_rows > len(self._room):
+            extra = len(codes) + max_rows // 2
+            self._room = np.pad(self.codes, ((0, extra), (0, 0)))
+            self._totals = np.pad(self.weights, (0, extra))
+        tables = (self._room, self._totals)
+        if len(self._slots) < 2 * max_rows:
+            self._slots = np.full(1 << (2 * max_rows).bit_length(), -1, np.int32)
             # Added to an empty table that they themselves lie in, the rows stay where they are.
-            insert_rows(
-                self._slots, self._room, self._totals, 0, self.codes, self.weights
-            )
-        n, labels = insert_rows(
-            self._slots, self._room, self._totals, n, codes, weights
-        )
-        self.codes, self.weights = self._room[:n], self._totals[:n]
+            insert_rows(self._slots, *tables, 0, self.codes, self.weights)
+        n, labels = insert_rows(self._slots, *tables, n, codes, weights)
+        self.codes = self._room[:n]
+        self.weights = self._totals[:n]
         return labels

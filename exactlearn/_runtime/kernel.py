@@ -63,12 +63,17 @@ _OPTIONS = {
 _IN_PLACE = _OPTIONS | {"_nrt": False}
 """How numba compiles a kernel that owns no arrays: without counting references to them."""
 
-MOST_INTERPRETED, MOST_ELEMENTS, OVERHEAD = 0.15, 12_000, 1000
-"""Seconds of a kernel in plain Python, and size of its arguments, above which it is compiled, and
-the size that every call costs."""
+MOST_INTERPRETED = 0.15
+"""Seconds of a kernel in plain Python, above which it is compiled (benchmarks/ablation.md)."""
+
+MOST_ELEMENTS = 12_000
+"""Size of a kernel's arguments above which it is compiled."""
+
+OVERHEAD = 1000
+"""Size of arguments that takes as long as a call itself."""
 
 PATIENCE = 60.0
-"""For how many seconds a process waits for another one that compiles the same kernel."""
+"""Seconds that a process waits for another one that compiles the same kernel."""
 
 
 def kernel(function: F) -> F:
@@ -144,10 +149,12 @@ class _Kernel(CPUDispatcher):
     @cached_property
     def twin(self) -> Callable[..., Any]:
         """The plain function, which calls those of other kernels."""
-        function, names = self.py_func, self.py_func.__globals__
-        called = {name: names.get(name) for name in function.__code__.co_names}
-        plain = {name: v.twin for name, v in called.items() if isinstance(v, _Kernel)}
-        return FunctionType(function.__code__, names | plain, function.__name__)
+        function = self.py_func
+        names = dict(function.__globals__)
+        for name in function.__code__.co_names:
+            if isinstance(called := names.get(name), _Kernel):
+                names[name] = called.twin
+        return FunctionType(function.__code__, names, function.__name__)
 
     @cached_property
     def _interpreted(self) -> float:
@@ -155,10 +162,11 @@ class _Kernel(CPUDispatcher):
 
         That is what lies on the disk, and what sums arrays, which numpy does in another order.
         """
-        known = self.folder is None or any(
-            self.folder.glob(f"*{self.py_func.__name__}-*.nbi")
-        )
-        return inf if known or "sum" in self.py_func.__code__.co_names else 0.0
+        name = self.py_func.__name__
+        is_sum = "sum" in self.py_func.__code__.co_names
+        if is_sum or self.folder is None or any(self.folder.glob(f"*{name}-*.nbi")):
+            return inf
+        return 0.0
 
     def _is_small(self, size: int) -> bool:
         """Return whether a call takes little time in plain Python."""
@@ -195,7 +203,7 @@ class _Kernel(CPUDispatcher):
 
 
 def _size(argument: Any) -> int:
-    """Return how many elements arrays and tuples have; a number may be one of steps, and counts."""
+    """Return the size of arrays and tuples; a number counts, as it may be one of steps."""
     if isinstance(argument, tuple):
         return sum(map(_size, argument))
     return argument if isinstance(argument, int) else getattr(argument, "size", 1)
@@ -218,10 +226,8 @@ def _only_process(path: Path | None) -> Iterator[None]:
         with suppress(OSError):
             if path is not None and sys.platform != "win32":
                 path.parent.mkdir(parents=True, exist_ok=True)
-                file, deadline = (
-                    held.enter_context(path.open("ab")),
-                    monotonic() + PATIENCE,
-                )
+                file = held.enter_context(path.open("ab"))
+                deadline = monotonic() + PATIENCE
                 while monotonic() < deadline:
                     with suppress(BlockingIOError):
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -249,12 +255,10 @@ def _fingerprint(function: Callable[..., Any]) -> str:
 
 def _fields(annotation: Any) -> str:
     """Return the fields of a named tuple and of those in it: kernels reach them by their places."""
-    inner = (
-        getattr(annotation, "__annotations__", {})
-        if hasattr(annotation, "_fields")
-        else {}
-    )
-    parts = inner.values() if inner else get_args(annotation)
+    inner: dict[str, Any] = {}
+    if hasattr(annotation, "_fields"):
+        inner = getattr(annotation, "__annotations__", {})
+    parts = inner.values() or get_args(annotation)
     return f"{list(inner)}{''.join(map(_fields, parts))}" if parts else ""
 
 
@@ -309,17 +313,14 @@ def _temporary_cache(name: str) -> Path:
     """
     parent = temporary_folder()
     if sys.platform != "win32":
-        own = parent / f"exactlearn-{os.getuid()}"
+        folder = parent / f"exactlearn-{os.getuid()}"
         with suppress(OSError):
-            own.mkdir(mode=0o700, exist_ok=True)
-            status = own.lstat()
+            folder.mkdir(mode=0o700, exist_ok=True)
+            status = folder.lstat()
             is_private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
-            if (
-                is_private
-                and status.st_uid == os.getuid()
-                and _can_hold_files(own / name)
-            ):
-                return own / name
+            is_own = is_private and status.st_uid == os.getuid()
+            if is_own and _can_hold_files(folder / name):
+                return folder / name
     folder = Path(tempfile.mkdtemp(prefix="exactlearn-", dir=parent))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -345,7 +346,7 @@ class _Folder(_CacheLocator):
 
 
 class _CompiledFunction(CompileResultCacheImpl):
-    """What numba writes of a kernel."""
+    """The files that numba writes of a kernel."""
 
     _locator_classes: Any = (_Folder,)
 
@@ -389,7 +390,7 @@ def overwrite(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 @in_place_kernel
 def count_true(mask: NDArray[np.bool_]) -> int:
-    """Return how many entries are true; numpy's sum takes ten times as long to compile."""
+    """Return the number of true entries; numpy's sum takes ten times as long to compile."""
     total = 0
     for i in range(len(mask)):
         total += mask[i]
@@ -400,9 +401,9 @@ def count_true(mask: NDArray[np.bool_]) -> int:
 def true_places(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return where the entries are true; `numpy.flatnonzero` takes ten times as long to compile."""
     places = np.empty(count_true(mask), np.int64)
-    found = 0
+    n_places = 0
     for i in range(len(mask)):
         if mask[i]:
-            places[found] = i
-            found += 1
+            places[n_places] = i
+            n_places += 1
     return places

@@ -16,8 +16,11 @@ from exactlearn._runtime.compilation_notice import clock
 
 T = TypeVar("T")
 
-NOTEBOOK_DELAY, NOTEBOOK_PAUSE = 2.0, 0.5
-"""Seconds before a notebook shows progress, and between two of its lines."""
+NOTEBOOK_DELAY = 2.0
+"""Seconds before a notebook shows progress."""
+
+NOTEBOOK_PAUSE = 0.5
+"""Seconds between two lines of a notebook."""
 
 MIN_SECONDS = 0.5
 """Fewest seconds to go that are told."""
@@ -168,20 +171,19 @@ class NotebookLine:
         now = clock()
         self.begun = min(self.begun, now)
         if now - self.begun >= NOTEBOOK_DELAY and now - self.shown >= NOTEBOOK_PAUSE:
-            print(
-                f"\r{text[:LINE_WIDTH]:{LINE_WIDTH}}",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
+            _print(f"\r{text[:LINE_WIDTH]:{LINE_WIDTH}}")
             self.shown = now
 
     def erase(self) -> None:
         """Remove the line, once the computation has ended."""
         if self.shown > self.begun:
-            print(f"\r{'':{LINE_WIDTH}}\r", end="", file=sys.stderr, flush=True)
+            _print(f"\r{'':{LINE_WIDTH}}\r")
         self.begun = inf
         self.shown = -inf
+
+
+def _print(text: str) -> None:
+    print(text, end="", file=sys.stderr, flush=True)
 
 
 NOTEBOOK = NotebookLine()

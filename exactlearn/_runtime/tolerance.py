@@ -20,7 +20,7 @@ tolerance of the linear programs, whose duals all bounds come from; losses seldo
 
 
 def rounding(*sizes: float) -> float:
-    """Return how far numbers of some sizes, and their sum by :func:`math.fsum`, are off at most.
+    """Return a bound on the rounding of numbers of some sizes, and of their :func:`math.fsum`.
 
     Each number, and the sum, is off by at most half a unit in the last place of its size (Higham
     2002, "Accuracy and stability of numerical algorithms", theorem 2.2).
