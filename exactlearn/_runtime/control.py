@@ -91,6 +91,11 @@ class Event(NamedTuple):
         return gap_between(self.score, self.bound)
 
     @property
+    def status(self) -> str:
+        """The status of the result if the search ended now."""
+        return "feasible"
+
+    @property
     def figures(self) -> str:
         """Score, bound and gap in words, as far as they are known."""
         values = {"score": self.score, "bound": self.bound, "gap": self.gap}

@@ -66,6 +66,18 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _REMARKS = r"(?:\s|#[^\n]*\n)*"
 _ENTRY = r"(?:[\w.-]+[ \t]*=[ \t]*[^\s=][^\n]*|\[\[?[\w.-]+\]\]?[ \t]*)"
 
+_FOREIGN = {
+    "a network in XDSL, the format of GeNIe": rf"{_XML}<smile\b",
+    "a network in ProbModelXML, the format of OpenMarkov": rf"{_XML}<ProbModelXML\b",
+    "a network in XBN, the format of MSBNx": rf"{_XML}<AnalysisNotebook\b",
+    "a network in DNE, the format of Netica": rf"{_COMMENTS}bnet\s+\w+\s*\{{",
+    "a network in DSC, the format of MSBN": rf"{_COMMENTS}belief\s+network\b",
+    "a network in DSL, a former format of GeNIe": rf"{_COMMENTS}net\s+\w+\s*\{{",
+    "an object-oriented network of HUGIN": rf"{_COMMENTS}class\s+\w+\s*\{{",
+    "a network in UAI, a format without names": r"\s*(?:BAYES|MARKOV)\s+\d+\s",
+}
+"""Networks in formats that are not read, each with the begin of its text."""
+
 KINDS = (
     Kind(
         "a network in BIF",
@@ -85,32 +97,7 @@ KINDS = (
         _NETWORK_TAKERS,
         (".net",),
     ),
-    Kind("a network in XDSL, the format of GeNIe", rf"{_XML}<smile\b", _SAVE),
-    Kind(
-        "a network in ProbModelXML, the format of OpenMarkov",
-        rf"{_XML}<ProbModelXML\b",
-        _SAVE,
-    ),
-    Kind("a network in XBN, the format of MSBNx", rf"{_XML}<AnalysisNotebook\b", _SAVE),
-    Kind(
-        "a network in DNE, the format of Netica", rf"{_COMMENTS}bnet\s+\w+\s*\{{", _SAVE
-    ),
-    Kind(
-        "a network in DSC, the format of MSBN", rf"{_COMMENTS}belief\s+network\b", _SAVE
-    ),
-    Kind(
-        "a network in DSL, a former format of GeNIe",
-        rf"{_COMMENTS}net\s+\w+\s*\{{",
-        _SAVE,
-    ),
-    Kind(
-        "an object-oriented network of HUGIN", rf"{_COMMENTS}class\s+\w+\s*\{{", _SAVE
-    ),
-    Kind(
-        "a network in UAI, a format without names",
-        r"\s*(?:BAYES|MARKOV)\s+\d+\s",
-        _SAVE,
-    ),
+    *(Kind(name, pattern, _SAVE) for name, pattern in _FOREIGN.items()),
     Kind(
         "a decision graph",
         r'\s*\{\s*"format"\s*:\s*"exactlearn decision graph"',

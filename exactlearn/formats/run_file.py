@@ -147,12 +147,9 @@ def _join(at: str, key: str) -> str:
 
 def _value(value: Any, kind: Any, at: str) -> Any:
     """Return a value of a file as the declared type, or say what was expected at its key."""
+    kind = _alternative(kind, value)
     origin = get_origin(kind)
     arguments = get_args(kind)
-    if origin in (Union, UnionType):
-        kinds = _without_none(kind)
-        words = [a for a in kinds if get_origin(a) is Literal and value in get_args(a)]
-        return _value(value, (words or kinds)[0], at)
     if isinstance(value, list) and origin is tuple:
         entries = enumerate(value)
         return tuple(_value(x, arguments[0], f"{at}[{i}]") for i, x in entries)
@@ -187,10 +184,9 @@ def _plain_value(value: Any, kind: Any, at: str) -> Any:
 
 def _expected(kind: Any) -> str:
     """Return a declared type in words."""
+    kind = _alternative(kind, None)
     origin = get_origin(kind)
     arguments = get_args(kind)
-    if origin in (Union, UnionType):
-        return _expected(_without_none(kind)[0])
     if origin is Literal:
         return f"one of {', '.join(map(repr, arguments))}"
     if origin is tuple:
@@ -200,8 +196,14 @@ def _expected(kind: Any) -> str:
     return _PLAIN.get(kind, "a table")
 
 
-def _without_none(union: Any) -> list[Any]:
-    return [kind for kind in get_args(union) if kind is not NoneType]
+def _alternative(kind: Any, value: Any) -> Any:
+    """Return the type of a union that a value is to have, and any other type as it is."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    kinds = [k for k in get_args(kind) if k is not NoneType]
+    # The literals that list the value, else the first type.
+    literals = [k for k in kinds if value in get_args(k)]
+    return (literals or kinds)[0]
 
 
 def _shown(value: Any) -> str:
