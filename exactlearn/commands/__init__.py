@@ -64,6 +64,7 @@ GROUPS = {
     "Learn": {
         "run": "run.run",
         "solve": "solve.run",
+        "posterior": "posterior.run",
         "fit": "fit.run",
         "learn-nb": "models.run_learn_nb",
     },

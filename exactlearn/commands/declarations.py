@@ -50,6 +50,9 @@ FitMethod = Literal[
     "id-mar",
     "if-mar",
 ]
+EstimatedCountsName = Literal[
+    "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
@@ -966,6 +969,46 @@ class Graph(Declared):
     variable: str | None = option(None, metavar="NAME")
     independent: str | None = option(None, metavar="'A,B|C,D'")
     reference: str | None = option(None, reads=True, metavar="GRAPH")
+
+
+class Posterior(sections.Reading, sections.Criterion, sections.Limited):
+    """Say how sure the structure of a network is: sum over all networks, exactly.
+
+    Prints the probability of each arc, of an arc in either direction, and of an ancestor, and that
+    of the best network and of its Markov class. The input is a table, the name of a bundled one,
+    or a file of local scores that has all parent sets a network may have.
+
+    At most 20 variables may form cycles with each other: tiers and forbidden arcs make parts.
+    Constraints are required and forbidden arcs, tiers and largest numbers of parents. Where cells
+    are missing, the answer is one for expected counts, or with --counts for those of deletion.
+
+    -o writes the record (.json), the arcs (.csv), a figure with edges as wide as they are probable
+    (.svg), or all of them into a folder, with the networks of --samples.
+
+    Parameters
+    ----------
+    prior
+        Prior over networks: uniform, fair to each number of parents, or a CSV file with the columns
+        parent, child and probability, where all other arcs have one half.
+    counts
+        Counts of families with missing cells, as for 'solve'.
+    samples
+        Draw so many networks from the posterior.
+
+    Examples
+    --------
+    exactlearn posterior asia-mnar-complete
+    exactlearn posterior lucas-mcar-complete --max-parents 2 -o lucas.svg
+    exactlearn posterior asia-mnar-complete --prior fair --required 'smoke->lung' --json
+    """
+
+    files_in_folder = ("result.json", "arcs.csv", "posterior.svg")
+    groups: ClassVar = {"Score": "prior counts", "Search": "samples"}
+
+    source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
+    prior: str = option("uniform", metavar="uniform|fair|FILE.csv")
+    counts: EstimatedCountsName = "expected"
+    samples: int = option(0, least=0, metavar="N")
 
 
 class Missingness(OfTable, sections.Random):

@@ -85,7 +85,7 @@ def with_chosen_ess(
     return options, {"ess": choice.to_dict()}
 
 
-def constraints(search: sections.Selection, names: Sequence[str]) -> dict[str, Any]:
+def constraints(search: sections.Limited, names: Sequence[str]) -> dict[str, Any]:
     """Return the declared constraints as keywords of :class:`Problem`.
 
     Raises
@@ -250,7 +250,7 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
     return tuple(pair(entry, "->", names) for entry in entries)
 
 
-def with_file(search: sections.Selection, names: Sequence[str]) -> sections.Selection:
+def with_file(search: sections.Limited, names: Sequence[str]) -> sections.Limited:
     """Return options with the constraints of the file that they name, if any, as their own.
 
     Lists of both are joined; of other constraints those of the options hold.

@@ -264,13 +264,11 @@ class Constrained(Declared):
     independent: tuple[str, ...] = option((), in_files=True)
 
 
-class Selection(Constrained, Random):
-    """Options of parent-set selection: solver, constraints, limit and seed.
+class Limited(Constrained, Random):
+    """Constraints, limit and seed.
 
     Parameters
     ----------
-    solver
-        Solver of parent-set selection.
     constraints
         TOML file with these and more constraints: required, forbidden, tiers, and as lists
         required_adjacent and forbidden_adjacent ('A - B'), required_ancestors and
@@ -280,17 +278,27 @@ class Selection(Constrained, Random):
         Wall time in seconds.
     """
 
-    groups: ClassVar = {
-        "Search": "solver time_limit",
-        "Constraints": "constraints",
-    }
+    groups: ClassVar = {"Search": "time_limit", "Constraints": "constraints"}
+
+    constraints: str | None = option(None, reads=True, metavar="FILE.toml")
+    time_limit: float | None = None
+
+
+class Selection(Limited):
+    """Options of parent-set selection.
+
+    Parameters
+    ----------
+    solver
+        Solver of parent-set selection.
+    """
+
+    groups: ClassVar = {"Search": "solver"}
 
     solver: str = option(
         "auto",
         choices=registered("solvers.strategy.COMPONENT_SOLVERS", "auto", *SOLVERS),
     )
-    constraints: str | None = option(None, reads=True, metavar="FILE.toml")
-    time_limit: float | None = None
 
 
 class Climbing(Selection):

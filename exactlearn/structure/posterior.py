@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, isfinite
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from exactlearn._runtime.variable_arguments import (
     parents_by_index,
     variable_index,
 )
-from exactlearn.errors import OptionError, SolverError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestor_matrix, named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, equivalent_dags
 from exactlearn.scoring.scores import BDeu, ScoreLike
@@ -33,15 +33,15 @@ from exactlearn.solvers.posterior import SelectionPosterior, posterior_of_select
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.learning import scoring_of, with_score
 from exactlearn.structure.prior import Prior, with_prior
-from exactlearn.structure.selection import Counts
+from exactlearn.structure.selection import Counts, Scoring
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from exactlearn.data.dataset import Dataset
 
-COUNTS: tuple[Counts, ...] = ("expected", *get_args(get_args(Counts)[1]))
-"""What missing cells may be counted by."""
+COUNTS = ("expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar")
+"""What missing cells may be counted by, but for means, which have no probability."""
 
 ANCESTOR_SAMPLES = 2_000
 """Networks drawn for ancestors in other parts: a probability has a standard error of .011."""
@@ -257,7 +257,8 @@ class StructurePosterior(
             "error": self.error,
             "best_probability": self.best_probability,
             "class_probability": self.class_probability(self.best),
-            "best": named_parents(self.names, self.best),
+            "parents": named_parents(self.names, self.best),
+            "averaged": named_parents(self.names, self.averaged().parents),
             "prior": self.prior,
             "counts": self.counts,
             "arcs": records(frame, "probability"),
@@ -349,9 +350,9 @@ def posterior(
     InfeasibleError
         When the constraints exclude every network.
     TooLargeError
-        When more than 20 variables may form cycles with each other.
+        When more than 20 variables may form cycles with each other, or the time is too short.
     SolverError
-        When the time was too short, or rounding may change a probability by more than 1e-6.
+        When rounding may change a probability by more than 1e-6.
 
     Examples
     --------
@@ -362,48 +363,72 @@ def posterior(
     ('exact', True, (('Cancer', 'Xray'),))
     """
     control = SearchControl(time_limit)
-    counts = None
-    left_out: Mapping[str, str] = {}
     if isinstance(data, Problem):
-        problem = data
-    else:
-        scoring = scoring_of(
-            data,
-            tidy=tidy,
-            score=score,
-            max_parents=max_parents,
-            required=required,
-            forbidden=forbidden,
-            tiers=tiers,
-            missing=missing,
-            seed=seed,
-            **coding,
-        )
-        scoring, _ = with_score(scoring, score, ess, control.remaining)
-        with SearchControl(control.remaining).running() as scoring_control:
-            scored = replace(scoring, every=True).scored(
-                control.remaining, scoring_control
-            )
-        problem = scored.problem
-        left_out = scoring.dataset.left_out
-        counts = None if scoring.dataset.is_complete else missing
+        return posterior_of_problem(data, prior, control, on_progress)
+    scoring = scoring_of(
+        data,
+        tidy=tidy,
+        score=score,
+        max_parents=max_parents,
+        required=required,
+        forbidden=forbidden,
+        tiers=tiers,
+        missing=missing,
+        seed=seed,
+        **coding,
+    )
+    scoring, _ = with_score(scoring, score, ess, control.remaining)
+    return posterior_of_scoring(scoring, prior, control, on_progress)
+
+
+def posterior_of_scoring(
+    scoring: Scoring,
+    prior: Prior,
+    control: SearchControl,
+    on_progress: Callable[[float], None] | None = None,
+) -> StructurePosterior:
+    """Return the posterior over all networks of a table, whose parent sets are all scored."""
+    dataset = scoring.dataset
+    limit = control.remaining
+    with SearchControl(limit).running() as scoring_control:
+        scored = replace(scoring, every=True).scored(limit, scoring_control)
+    if scored.problem.stopped:
+        raise _unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
+    result = posterior_of_problem(scored.problem, prior, control, on_progress)
+    counts = None if dataset.is_complete else scoring.counts
+    return replace(result, counts=counts, left_out=dataset.left_out)
+
+
+def _unfinished(part: str, control: SearchControl) -> BaseException:
+    """Return what to raise where time, or Ctrl-C, ended a part: unfinished sums say nothing."""
+    if control.is_stopped:
+        return KeyboardInterrupt()
+    return TooLargeError(
+        f"the time limit ended {part}, and unfinished sums say nothing; allow more time, or"
+        " fewer parents"
+    )
+
+
+def posterior_of_problem(
+    problem: Problem,
+    prior: Prior,
+    control: SearchControl,
+    on_progress: Callable[[float], None] | None = None,
+) -> StructurePosterior:
+    """Return the posterior over all networks of a problem, with the most probable one."""
     problem = with_prior(problem, prior)
     with SearchControl(control.remaining).running() as summing:
         selections = posterior_of_selections(
             problem, control=summing, on_progress=on_progress or (lambda done: None)
         )
-    if selections is None or not problem.complete:
-        raise SolverError(
-            "the sums over all networks were not done in time; allow more time, or fewer parents"
-        )
+    if selections is None:
+        raise _unfinished("the sums over all networks", summing)
     best = solve(problem)
-    assert best.parents is not None
+    assert best.parents is not None  # there is an acyclic selection
     return StructurePosterior(
         names=problem.names,
         selections=selections,
         best=best.parents,
-        counts=counts,
         prior=prior if isinstance(prior, str) else "beliefs",
-        left_out=left_out,
         seconds=control.seconds,
     )

@@ -26,6 +26,7 @@ LINES = {
     "evaluate": "cancer full.csv",
     "learn-nb": "full.csv --components 2",
     "missingness": "part.csv",
+    "posterior": "full.csv --max-parents 2",
 }
 """The command lines that a choice is added to."""
 

@@ -141,6 +141,11 @@ CASES = [
         "rows missing_cells",
         "out.csv all.csv",
     ),
+    Case(
+        "posterior full.csv --max-parents 2 -o out",
+        "status log_evidence error best_probability arcs edges ancestors seconds",
+        "result.json arcs.csv posterior.svg",
+    ),
     Case("convert cancer -o out.net", "file", "out.net"),
     Case("convert full.csv -o out.jkl", "file", "out.jkl"),
     Case("report cancer.bif -o out.html", "page", "out.html"),

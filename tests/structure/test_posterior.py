@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import exactlearn as el
-from exactlearn.errors import ArgumentError, OptionError, SolverError
+from exactlearn.errors import ArgumentError, OptionError, TooLargeError
 from exactlearn.graphs.equivalence import equivalent_dags
 from exactlearn.structure.prior import with_prior
 from tests.brute_force import is_acyclic
@@ -200,7 +200,7 @@ def test_missing_cells_give_a_posterior_for_expected_counts():
 
 
 def test_a_limit_that_is_too_short_is_an_error(asia):
-    with pytest.raises(SolverError, match="allow more time"):
+    with pytest.raises(TooLargeError, match="allow more time"):
         el.posterior(asia, time_limit=0.0)
 
 

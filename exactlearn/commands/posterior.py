@@ -1,0 +1,159 @@
+"""``exactlearn posterior``: the probabilities of arcs and networks, summed over all networks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import exactlearn as el
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import suffix_of
+from exactlearn.commands import pipeline
+from exactlearn.commands.declarations import Posterior
+from exactlearn.commands.declare import flags_of
+from exactlearn.commands.output import (
+    Answer,
+    Output,
+    is_folder,
+    require_suffix,
+    write_json,
+)
+from exactlearn.commands.sections import Criterion, Reading
+from exactlearn.commands.tables import load, place
+from exactlearn.errors import OptionError
+from exactlearn.formats.scores import is_score_file
+from exactlearn.instances import locate
+from exactlearn.reporting.drawing import Drawing, network_drawing
+from exactlearn.reporting.svg_picture import FIGURES, write_figure
+from exactlearn.structure.posterior import (
+    StructurePosterior,
+    posterior_of_problem,
+    posterior_of_scoring,
+)
+from exactlearn.structure.prior import PRIORS, Prior
+from exactlearn.structure.selection import Scoring
+
+MAX_SHOWN = 20
+"""Most arcs that are shown."""
+
+
+def run(options: Posterior, output: Output) -> Answer:
+    """Run the command."""
+    if output.path is not None and not is_folder(output.path):
+        require_suffix(output.path, (".json", ".csv", *FIGURES))
+    prior = _prior(options.prior)
+    path = place(options.source)
+    control = SearchControl(options.time_limit)
+    with output.progress_display(f"reading {path.name}") as display:
+
+        def on_progress(done: float) -> None:
+            display.show(f"{done:.0%} of the sums")
+
+        if is_score_file(path):
+            problem = _problem(path, options)
+            posterior = posterior_of_problem(problem, prior, control, on_progress)
+        else:
+            scoring = _scoring(options, output)
+            display.stage("summing over all networks")
+            posterior = posterior_of_scoring(scoring, prior, control, on_progress)
+    record = posterior.to_dict()
+    samples = posterior.sample(options.samples, options.seed) if options.samples else []
+    if samples:
+        record["samples"] = [list(map(list, graph.arcs)) for graph in samples]
+    writers = []
+    if output.path is not None:
+        writers.append(partial(_write, posterior, record, output))
+    return Answer(
+        record=record,
+        shown=_shown(posterior, record),
+        writers=writers,
+        remarks=[
+            "Probabilities are those of the score's model and the prior, without hidden causes"
+        ],
+    )
+
+
+def _scoring(options: Posterior, output: Output) -> Scoring:
+    """Return how the parent sets of a table are scored."""
+    dataset = load(options.source, options)
+    scoring = Scoring(
+        dataset=dataset,
+        score=el.BDeu(),
+        max_parents=options.most_parents,
+        counts=options.counts,
+        **options.chosen("scoring_time seed"),
+        **pipeline.constraints(options, dataset.names),
+    )
+    scoring, choice = scoring.with_score(
+        options.criterion,
+        ess=options.ess,
+        size_weight=options.size_weight,
+        time_limit=options.time_limit,
+    )
+    if choice is not None:
+        output.note(choice.reason)
+    return scoring
+
+
+def _prior(value: str) -> Prior:
+    """Return a prior by its name, or the beliefs of a file."""
+    if value in PRIORS:
+        return value
+    import pandas as pd
+
+    return pd.read_csv(locate(value, ".csv"), dtype={"parent": str, "child": str})
+
+
+def _problem(path: Path, options: Posterior) -> el.Problem:
+    """Return the problem of a file of local scores."""
+    given = [
+        name
+        for name in (*Reading.known(), *Criterion.known(), "counts")
+        if options.is_given(name)
+    ]
+    if given:
+        flag = flags_of(options.known()[given[0]])[0]
+        raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
+    problem = el.read_scores(path)
+    return replace(problem, **pipeline.constraints(options, problem.names))
+
+
+def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the record that people are shown: the most probable arcs."""
+    hidden = {"edges", "ancestors", "samples", "parents"}
+    facts = {key: value for key, value in record.items() if key not in hidden}
+    arcs = posterior.to_frame().head(MAX_SHOWN)
+    return {**facts, "arcs": arcs.to_dict("records")}
+
+
+def _drawing(posterior: StructurePosterior) -> Drawing:
+    """Return the drawing of the averaged network, edges as wide as they are probable."""
+    averaged = posterior.averaged()
+    widths = {
+        (parent, child): float(posterior.edges[parent, child])
+        for child, parents in enumerate(averaged.parents)
+        for parent in parents
+    }
+    return network_drawing(posterior.names, averaged.parents, strengths=widths)
+
+
+def _write(
+    posterior: StructurePosterior, record: Mapping[str, Any], output: Output
+) -> None:
+    """Write the file of the output's suffix; into a folder, all of them."""
+    path = output.path
+    assert path is not None
+    files = {
+        "result.json": partial(write_json, record),
+        "arcs.csv": partial(posterior.to_frame().to_csv, index=False),
+        "posterior.svg": partial(write_figure, _drawing(posterior)),
+    }
+    if is_folder(path):
+        path.mkdir(parents=True, exist_ok=True)
+        for name, write in files.items():
+            write(path / name)
+    else:
+        by_suffix = {suffix_of(Path(name)): write for name, write in files.items()}
+        by_suffix[suffix_of(path)](path)
+    output.wrote(path)

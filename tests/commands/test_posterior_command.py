@@ -1,0 +1,90 @@
+"""``exactlearn posterior``."""
+
+import csv
+
+import pytest
+
+import exactlearn as el
+from tests.command_line import fails, invoke, read_record, run, run_json
+
+
+def probabilities(record, key="arcs"):
+    return {(a["parent"], a["child"]): a["probability"] for a in record[key]}
+
+
+def test_the_record_of_asia():
+    record = run_json("posterior", "asia-mnar-complete")
+    assert record["status"] == "exact"
+    assert record["error"] < 1e-9
+    assert record["best_probability"] == pytest.approx(5.845e-6, rel=1e-3)
+    arcs = probabilities(record)
+    assert arcs["either", "lung"] == pytest.approx(0.444, abs=1e-3)
+    edges = probabilities(record, "edges")
+    assert len(edges) == 28
+    assert edges["lung", "either"] == pytest.approx(
+        arcs["either", "lung"] + arcs["lung", "either"], abs=1e-12
+    )
+    assert probabilities(record, "ancestors")["bronc", "dysp"] >= arcs["bronc", "dysp"]
+
+
+def test_files_hold_the_record_the_arcs_and_a_picture(tmp_path):
+    invoke("posterior", "asia-mnar-complete", "--samples", 3, "-o", tmp_path / "asia")
+    record = read_record(tmp_path / "asia" / "result.json")
+    assert len(record["samples"]) == 3
+    with (tmp_path / "asia" / "arcs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 56
+    assert float(rows[0]["probability"]) == record["arcs"][0]["probability"]
+    assert "<svg" in (tmp_path / "asia" / "posterior.svg").read_text()
+    invoke("posterior", "asia-mnar-complete", "-o", tmp_path / "arcs.csv")
+    assert (tmp_path / "arcs.csv").read_text() == (
+        tmp_path / "asia" / "arcs.csv"
+    ).read_text()
+
+
+def test_constraints_and_beliefs_change_the_answer(tmp_path):
+    (tmp_path / "beliefs.csv").write_text("parent,child,probability\nsmoke,lung,0.99\n")
+    words = ["posterior", "asia-mnar-complete", "--max-parents", 2]
+    plain = probabilities(run_json(*words))
+    believed = probabilities(run_json(*words, "--prior", tmp_path / "beliefs.csv"))
+    required = probabilities(run_json(*words, "--required", "smoke->lung"))
+    assert plain["smoke", "lung"] < believed["smoke", "lung"] < 1
+    assert required["smoke", "lung"] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_scores_and_tables_give_one_answer(tmp_path):
+    table = el.read_dataset("cancer-mcar-complete")
+    problem = el.candidate_parent_sets(table, "bdeu", max_parents=2, prune=False)
+    el.write_scores(problem, tmp_path / "cancer.jkl")
+    of_scores = run_json("posterior", tmp_path / "cancer.jkl")
+    of_table = run_json("posterior", "cancer-mcar-complete", "--max-parents", 2)
+    assert probabilities(of_scores) == pytest.approx(probabilities(of_table), abs=1e-6)
+
+
+def test_missing_cells_are_said_to_be_expected():
+    text = run("posterior", "cancer-mcar", "--max-parents", 1)
+    assert "expected" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["asia-mnar-complete", "--prior", "no-such-file.csv"], "no-such-file"),
+        (["asia-mnar-complete", "-o", "x.bif"], ".json"),
+    ],
+)
+def test_what_has_no_sum_is_refused(words, message):
+    assert message in fails("posterior", *words)
+
+
+def test_a_constraint_on_the_whole_network_has_no_sum(tmp_path):
+    (tmp_path / "adjacent.toml").write_text('required_adjacent = ["smoke - lung"]')
+    message = fails(
+        "posterior", "asia-mnar-complete", "--constraints", tmp_path / "adjacent.toml"
+    )
+    assert "whole network" in message
+
+
+def test_a_limit_says_that_nothing_is_known():
+    message = fails("posterior", "asia-mnar-complete", "--time-limit", 0)
+    assert "allow more time" in message
