@@ -18,7 +18,8 @@ from .separation import quick_clusters, separate, short_circuits, tails_off
 if TYPE_CHECKING:
     from .branch_and_cut import Master
 
-Reply = dict[str, Any]
+Reply = dict[str, int]
+"""The result of a callback as SCIP takes it."""
 
 MOST_CUTS = 200
 """Cluster inequalities that each search adds in one round of separation."""
@@ -55,7 +56,9 @@ class Acyclicity(Conshdlr):
         if self.begun:  # SCIP calls again at each node
             return {}
         self.begun = True
-        return self.master.guarded(lambda: self._add(self.pool, forced=True), {})
+        return self.master.guarded(
+            lambda: self._add(self.pool, forced=True), RESULT.DIDNOTRUN
+        )
 
     def conscheck(
         self,
@@ -67,15 +70,13 @@ class Acyclicity(Conshdlr):
         completely: bool,
     ) -> Reply:
         """Accept a selection without a directed cycle."""
-        return self.master.guarded(
-            lambda: self._judge(solution), {"result": RESULT.INFEASIBLE}
-        )
+        return self.master.guarded(lambda: self._judge(solution), RESULT.INFEASIBLE)
 
     def consenfolp(
         self, constraints: Any, nusefulconss: int, solinfeasible: bool
     ) -> Reply:
         """Cut off the linear program's selection when it has a directed cycle."""
-        return self.master.guarded(self._enforce, {"result": RESULT.INFEASIBLE})
+        return self.master.guarded(self._enforce, RESULT.INFEASIBLE)
 
     def consenfops(
         self,
@@ -85,15 +86,13 @@ class Acyclicity(Conshdlr):
         objinfeasible: bool,
     ) -> Reply:
         """Accept the pseudo solution when it has no directed cycle."""
-        return self.master.guarded(
-            lambda: self._judge(None), {"result": RESULT.INFEASIBLE}
-        )
+        return self.master.guarded(lambda: self._judge(None), RESULT.INFEASIBLE)
 
     def conssepalp(self, constraints: Any, nusefulconss: int) -> Reply:
         """Add the most violated cluster inequalities."""
-        return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
+        return self.master.guarded(self._separate, RESULT.DIDNOTFIND)
 
-    def _judge(self, solution: Any) -> Reply:
+    def _judge(self, solution: Any) -> int:
         x = self.master.solution(solution)
         # a circuit of whole arcs has length 0, so that any is found
         support = self.master.support(np.round(x))
@@ -101,9 +100,9 @@ class Acyclicity(Conshdlr):
         is_out = (
             len(circuits) > 0 or self.master.cut(self.master.selection(x)) is not None
         )
-        return {"result": RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE}
+        return RESULT.INFEASIBLE if is_out else RESULT.FEASIBLE
 
-    def _enforce(self) -> Reply:
+    def _enforce(self) -> int:
         x = self.master.relaxed()
         n = self.master.component.n_variables
         # clusters first: SCIP enforces solutions that are whole
@@ -113,13 +112,13 @@ class Acyclicity(Conshdlr):
         # an acyclic selection may break constraints on the whole network
         row = self.master.cut(self.master.selection(x))
         if row is None:
-            return {"result": RESULT.FEASIBLE}
+            return RESULT.FEASIBLE
         cut_off = self._add_row(row, self.master.model.infinity(), forced=True)
-        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
+        return RESULT.CUTOFF if cut_off else RESULT.SEPARATED
 
-    def _separate(self) -> Reply:
+    def _separate(self) -> int:
         if self.master.model.getDepth() == 0 and self._tails_off():
-            return {"result": RESULT.DIDNOTRUN}
+            return RESULT.DIDNOTRUN
         x = self.master.relaxed()
         support = self.master.support(x)
         n = self.master.component.n_variables
@@ -133,9 +132,9 @@ class Acyclicity(Conshdlr):
         endless = self.master.model.infinity()
         cut_off = [self._add_row(row, endless, forced=False) for row in rows]
         if any(cut_off):
-            return {"result": RESULT.CUTOFF}
+            return RESULT.CUTOFF
         if not len(violated):
-            return {"result": RESULT.SEPARATED if rows else RESULT.DIDNOTFIND}
+            return RESULT.SEPARATED if rows else RESULT.DIDNOTFIND
         self.pool = Counted.join(self.pool, violated)
         return self._add(violated, forced=False)
 
@@ -149,7 +148,7 @@ class Acyclicity(Conshdlr):
         model.setParam("separating/zerohalf/maxroundsroot", 0)
         return True
 
-    def _add(self, cuts: Counted, *, forced: bool) -> Reply:
+    def _add(self, cuts: Counted, *, forced: bool) -> int:
         """Add cluster inequalities to the linear program."""
         component = self.master.component
         few = satisfied(component, cuts.clusters, cuts.counts)
@@ -166,7 +165,7 @@ class Acyclicity(Conshdlr):
             inside = np.flatnonzero(uses[k])
             row = Row(inside, np.ones(len(inside)), lower)
             cut_off |= self._add_row(row, upper, forced=forced)
-        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
+        return RESULT.CUTOFF if cut_off else RESULT.SEPARATED
 
     def _add_row(self, inequality: Row, upper: float, *, forced: bool) -> bool:
         """Add a row to the linear program; return whether it cuts the node off."""

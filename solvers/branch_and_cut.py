@@ -10,7 +10,7 @@ numbers stay small whatever the scores' offset.
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 from exactlearn._runtime.offsets import owners
 from exactlearn.errors import SolverError, as_written
 
-from .acyclicity import Acyclicity
+from .acyclicity import Acyclicity, Reply
 from .clusters import Counted, Support
 from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
@@ -32,8 +32,6 @@ from .iterated_local_search import OrderSearch
 if TYPE_CHECKING:
     from .candidate_table import Row
     from .constrained import Demands
-
-T = TypeVar("T")
 
 PROOFS = ("optimal", "gaplimit", "infeasible")
 """SCIP's ways to say that nothing is better than the incumbent by more than the absolute gap."""
@@ -167,20 +165,20 @@ class Master:
             self.cutoff = self.component.relaxation - floor
             self.model.setObjlimit(self.cutoff)
 
-    def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
+    def guarded(self, callback: Callable[[], int], otherwise: int) -> Reply:
         """Run a callback's body; keep what it raises for after SCIP has stopped."""
         if self.failure is None:
             try:
                 self.listen()
                 if self.control.goes_on():
-                    return callback()
+                    return {"result": callback()}
             except BaseException as failure:
                 self.failure = failure
         if (
             self.model.getStage() != STAGE.INITSOLVE
         ):  # where it may not; callbacks follow
             self.model.interruptSolve()
-        return otherwise
+        return {"result": otherwise}
 
     def listen(self) -> None:
         """Take over SCIP's bound and, if it found one by itself, its better selection."""
@@ -300,22 +298,22 @@ class Rounding(Heur):
         self.search = OrderSearch(master.component, rng)
         self.seen = np.zeros(0)
 
-    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> dict[str, Any]:
+    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> Reply:
         """Offer SCIP the rounded selection when it beats the incumbent."""
-        return self.master.guarded(self._round, {"result": RESULT.DIDNOTRUN})
+        return self.master.guarded(self._round, RESULT.DIDNOTRUN)
 
-    def _round(self) -> dict[str, Any]:
+    def _round(self) -> int:
         master = self.master
         # the same solution is rounded once
         x = master.relaxed()
         if np.array_equal(x, self.seen):
-            return {"result": RESULT.DIDNOTRUN}
+            return RESULT.DIDNOTRUN
         self.seen = x
         order = self.search.greedy_order(x)
         selection = self.search.improve(order, ROUNDING_BUDGET * len(x), 0)
         if selection is not None and master.offer(selection):
-            return {"result": RESULT.FOUNDSOL}
-        return {"result": RESULT.DIDNOTFIND}
+            return RESULT.FOUNDSOL
+        return RESULT.DIDNOTFIND
 
 
 def new_model(component: Component, losses: NDArray[np.float64], seed: int) -> Model:

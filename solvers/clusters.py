@@ -101,13 +101,20 @@ class Counted:
     @classmethod
     def join(cls, *parts: "Counted") -> "Counted":
         """Return the rows of all parts, each once."""
-        clusters = np.concatenate([part.clusters for part in parts])
-        counts = np.concatenate([part.counts for part in parts])
-        rows = first_of_each(np.column_stack([counts, np.packbits(clusters, axis=1)]))
-        return cls(clusters[rows], counts[rows])
+        rows = parts[0].append(*parts[1:])
+        packed = np.packbits(rows.clusters, axis=1)
+        return rows.take(first_of_each(np.column_stack([rows.counts, packed])))
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.counts)
+
+    def append(self, *parts: "Counted") -> "Counted":
+        """Return these rows, and then those of the parts."""
+        counted = (self, *parts)
+        return Counted(
+            np.concatenate([part.clusters for part in counted]),
+            np.concatenate([part.counts for part in counted]),
+        )
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Counted":
         """Return some rows."""

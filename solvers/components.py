@@ -5,14 +5,13 @@ parent of every allowed candidate. So each component is solved alone, with the p
 granted, and the optima add up.
 
 Inside a component the candidates of a variable are sorted by falling score, and a candidate is
-dropped when a better one needs a subset of its parents. Kernels take the candidates of a problem or
-component as bare arrays, :class:`Families`.
+dropped when a better one needs a subset of its parents.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,8 +271,10 @@ def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
 
 
 class Candidates(Protocol):
-    """The candidates of a problem or component; see :class:`Families` for the arrays."""
+    """The candidates of a problem or component: those of a variable stand together."""
 
+    @property
+    def n_variables(self) -> int: ...  # noqa: D102
     @property
     def first(self) -> NDArray[np.int64]: ...  # noqa: D102
     @property
@@ -284,39 +285,3 @@ class Candidates(Protocol):
     def member_first(self) -> NDArray[np.int64]: ...  # noqa: D102
     @property
     def members(self) -> NDArray[np.integer]: ...  # noqa: D102
-
-
-class Families(NamedTuple):
-    """Candidate parent sets without constraints.
-
-    Attributes
-    ----------
-    first
-        Where each variable's candidates begin, shape (n + 1,).
-    scores, child
-        Score and variable of each candidate, shape (m,).
-    member_first, members
-        The parents of each candidate, shapes (m + 1,) and (total,).
-    """
-
-    first: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    child: NDArray[np.int64]
-    member_first: NDArray[np.int64]
-    members: NDArray[np.int64]
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables."""
-        return len(self.first) - 1
-
-
-def families_of(problem: Candidates) -> Families:
-    """Return the arrays of a problem or component."""
-    return Families(
-        problem.first,
-        problem.scores,
-        problem.child.astype(np.int64, copy=False),
-        problem.member_first,
-        problem.members.astype(np.int64, copy=False),
-    )

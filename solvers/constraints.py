@@ -11,7 +11,8 @@ tests are needed when few of many constraints matter.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, product
 from typing import Any, ClassVar, Literal, TypeVar
 
 from exactlearn._runtime.argument_kinds import refusal
@@ -57,15 +58,6 @@ class Condition:
         """The condition that holds exactly when this one does not."""
         return Condition(self.variable, _OPPOSITE[self.kind], self.parents)
 
-    def holds(self, family: Collection[int]) -> bool:
-        """Return whether a parent set satisfies the condition."""
-        members = frozenset(family)
-        if self.kind in ("all", "not all"):
-            return (self.parents <= members) == (self.kind == "all")
-        if self.kind in ("any", "none"):
-            return bool(self.parents & members) == (self.kind == "any")
-        return (self.parents == members) == (self.kind == "same")
-
 
 Clause = tuple[Condition, ...]
 """Conditions of which one holds at least."""
@@ -86,6 +78,7 @@ class Constraint:
 
     is_local = False
     removable: ClassVar[bool] = True
+    _words: ClassVar[str] = ""
 
     @property
     def variables(self) -> tuple[int, ...]:
@@ -99,16 +92,14 @@ class Constraint:
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
-        present = sorted(a for a in self.forbidden_arcs if a[0] in parents[a[1]])
-        return (
-            (Condition(present[0][1], "none", frozenset(present[0][:1])),)
-            if present
-            else None
-        )
+        for parent, child in sorted(self.forbidden_arcs):
+            if parent in parents[child]:
+                return (Condition(child, "none", frozenset({parent})),)
+        return None
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
-        raise NotImplementedError
+        return self._words.format(*(names[v] for v in self.variables))
 
 
 @dataclass(frozen=True)
@@ -117,6 +108,7 @@ class RequiredAdjacency(Constraint):
 
     a: int
     b: int
+    _words = "required adjacency {} - {}"
     removable = False
 
     def clause(self, parents: Parents) -> Clause | None:
@@ -128,10 +120,6 @@ class RequiredAdjacency(Constraint):
             Condition(self.a, "all", frozenset({self.b})),
         )
 
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the constraint in words."""
-        return f"required adjacency {names[self.a]} - {names[self.b]}"
-
 
 @dataclass(frozen=True)
 class ForbiddenAdjacency(Constraint):
@@ -139,16 +127,13 @@ class ForbiddenAdjacency(Constraint):
 
     a: int
     b: int
+    _words = "forbidden adjacency {} - {}"
     is_local = True
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
         """Arcs that no network satisfying the constraint has."""
         return frozenset({(self.a, self.b), (self.b, self.a)})
-
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the constraint in words."""
-        return f"forbidden adjacency {names[self.a]} - {names[self.b]}"
 
 
 @dataclass(frozen=True)
@@ -172,18 +157,15 @@ class Tiers(Constraint):
     @property
     def variables(self) -> tuple[int, ...]:
         """All variables that the constraint names."""
-        return tuple(v for group in self.groups for v in group)
+        return tuple(chain.from_iterable(self.groups))
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
         """Arcs that no network satisfying the constraint has."""
-        return frozenset(
-            (late, early)
-            for k, group in enumerate(self.groups)
-            for early in group
-            for later in self.groups[k + 1 :]
-            for late in later
-        )
+        arcs: set[Arc] = set()
+        for earlier, later in combinations(self.groups, 2):
+            arcs.update(product(later, earlier))
+        return frozenset(arcs)
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -210,11 +192,9 @@ class MaxParents(Constraint):
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
         family = frozenset(parents[self.variable])
-        return (
-            None
-            if len(family) <= self.most
-            else (Condition(self.variable, "other", family),)
-        )
+        if len(family) <= self.most:
+            return None
+        return (Condition(self.variable, "other", family),)
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
@@ -227,6 +207,7 @@ class RequiredAncestor(Constraint):
 
     ancestor: int
     descendant: int
+    _words = "required ancestor {} of {}"
     removable = False
 
     @property
@@ -245,10 +226,6 @@ class RequiredAncestor(Constraint):
         outside = frozenset(range(len(parents))) - inside
         return tuple(Condition(v, "any", outside) for v in sorted(inside))
 
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the constraint in words."""
-        return f"required ancestor {names[self.ancestor]} of {names[self.descendant]}"
-
 
 @dataclass(frozen=True)
 class ForbiddenAncestor(Constraint):
@@ -256,6 +233,7 @@ class ForbiddenAncestor(Constraint):
 
     ancestor: int
     descendant: int
+    _words = "forbidden ancestor {} of {}"
 
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
@@ -267,10 +245,6 @@ class ForbiddenAncestor(Constraint):
         # some arc of the path must leave
         path = directed_path(children(parents), self.ancestor, {self.descendant})
         return None if path is None else _not_all(path)
-
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the constraint in words."""
-        return f"forbidden ancestor {names[self.ancestor]} of {names[self.descendant]}"
 
 
 @dataclass(frozen=True)
@@ -296,8 +270,9 @@ class Independence(Constraint):
     @property
     def forbidden_arcs(self) -> frozenset[Arc]:
         """Arcs that no network satisfying the constraint has."""
-        pairs = [(a, b) for a in self.left for b in self.right]
-        return frozenset([*pairs, *((b, a) for a, b in pairs)])
+        return frozenset(
+            [*product(self.left, self.right), *product(self.right, self.left)]
+        )
 
     def clause(self, parents: Parents) -> Clause | None:
         """Return the clause that a network violates; ``None`` if it satisfies the constraint."""
@@ -444,11 +419,8 @@ def _renamed(
 
     results = []
     for constraint in constraints:
-        names = [
-            part.name
-            for part in fields(constraint)
-            if part.name not in ("least", "most")
-        ]
-        changes = {name: changed(getattr(constraint, name)) for name in names}
+        variables = dict(vars(constraint))
+        variables.pop("most", None)  # a number of variables
+        changes = {name: changed(value) for name, value in variables.items()}
         results.append(replace(constraint, **changes))
     return tuple(results)

@@ -22,7 +22,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.offsets import offsets, owners
 
 from .clusters import disjoint_clusters
-from .components import Candidates, families_of
+from .components import Candidates
 from .multipliers import Multipliers
 from .problem import Problem
 from .satisfied_clusters import satisfied
@@ -49,14 +49,17 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
         A component, or a problem whose candidates are all allowed. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
     """
-    f = families_of(problem)
+    first = problem.first
+    child = problem.child.astype(np.int64)
+    members = problem.members.astype(np.int64)
+    member_first = problem.member_first
     work = WORK
-    n = f.n_variables
-    sizes = np.diff(f.member_first)
-    order = np.arange(f.n_variables)
-    owner = owners(f.member_first)
+    n = problem.n_variables
+    sizes = np.diff(member_first)
+    order = np.arange(n)
+    owner = owners(member_first)
     # reduced costs, and the first limit: all candidates without parents are below it
-    costs = np.maximum.reduceat(f.scores, f.first[:-1])[f.child] - f.scores
+    costs = np.maximum.reduceat(problem.scores, first[:-1])[child] - problem.scores
     limit = float(costs.max(where=sizes == 0, initial=0.0))
     finest = limit * FINEST
     clusters = [np.zeros((0, n), np.bool_)]
@@ -64,7 +67,7 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
     while limit > finest and work > 0:
         # disjoint clusters that no candidate below the limit lets a member leave
         listed = np.flatnonzero(costs <= limit)
-        disjoint = disjoint_clusters(listed, f.child, f.member_first, f.members, order)
+        disjoint = disjoint_clusters(listed, child, member_first, members, order)
         order = np.roll(order, -1)
         work = work - len(costs) - n * len(listed) // 8
         if not len(disjoint):
@@ -72,9 +75,9 @@ def greedy_multipliers(problem: Candidates) -> Multipliers:
             continue
         # raise their multipliers as far as no variable's best changes
         cluster = np.where(disjoint.any(axis=0), disjoint.argmax(axis=0), -1)
-        cluster_of = cluster[f.child]
+        cluster_of = cluster[child]
         inside = np.bincount(
-            owner[cluster[f.members] == cluster_of[owner]], minlength=len(costs)
+            owner[cluster[members] == cluster_of[owner]], minlength=len(costs)
         )
         leaving = np.flatnonzero((cluster_of >= 0) & (inside == 0))
         steps = np.full(len(disjoint), np.inf)

@@ -146,15 +146,12 @@ def enumerate_networks(
             on_event=on_event,
             **options,
         )
-        if best.parents is None or best.status != "optimal":
-            first = (
-                []
-                if best.parents is None
-                else [ScoredNetwork(best.parents, best.score)]
-            )
-            return _answer(control, best, first, best.status, best.bound, 0)
-        if is_single:
-            status: Status = "optimal" if best.gap == 0.0 else "feasible"
+        status = best.status
+        if is_single and status == "optimal" and best.gap > 0.0:
+            status = "feasible"
+        if best.parents is None:
+            return _answer(control, best, [], status, best.bound, 0)
+        if is_single or status != "optimal":
             first = [ScoredNetwork(best.parents, best.score)]
             return _answer(control, best, first, status, best.bound, 0)
         # candidates that no network above the floor has leave

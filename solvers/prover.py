@@ -13,7 +13,6 @@ from fractions import Fraction
 from math import floor, lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.tolerance import TOLERANCE
@@ -48,7 +47,7 @@ def certify(
     parents: Sequence[Sequence[int]],
     *,
     scores: str | None = None,
-    clusters: Counted | NDArray[np.bool_] | None = None,
+    clusters: Counted | None = None,
     gap: float = 0.0,
     control: SearchControl = UNLIMITED,
     most_nodes: int = MOST_NODES,
@@ -66,8 +65,7 @@ def certify(
         than floating point. Without it, scores are what :func:`exactlearn.formats.scores.write_jkl`
         writes.
     clusters
-        Clusters that a solver has used, shape (clusters, n), with their counts if not all are 1;
-        they save time only.
+        Clusters that a solver has used, with their counts; they save time only.
     gap
         Difference of bound and score, in nats, at which the proof may end.
     control
@@ -160,10 +158,9 @@ def _decimals(problem: Problem) -> list[dict[int, Fraction]]:
     return tables
 
 
-def _as_bits(clusters: Counted | NDArray[np.bool_] | None) -> list[Cluster]:
-    """Return clusters, given as rows, by their members as bits and their counts."""
+def _as_bits(clusters: Counted | None) -> list[Cluster]:
+    """Return clusters by their members as bits and their counts."""
     if clusters is None:
         return []
-    counted = clusters if isinstance(clusters, Counted) else Counted.of(clusters)
-    bits = [bits_of(np.flatnonzero(row).tolist()) for row in counted.clusters]
-    return list(zip(bits, counted.counts.tolist(), strict=True))
+    bits = [bits_of(np.flatnonzero(row).tolist()) for row in clusters.clusters]
+    return list(zip(bits, clusters.counts.tolist(), strict=True))

@@ -31,7 +31,7 @@ from exactlearn._runtime.offsets import offsets
 from exactlearn.errors import SolverError
 
 from .clusters import Counted
-from .components import Candidates, families_of
+from .components import Candidates
 from .multipliers import Multipliers
 from .satisfied_clusters import SatisfiedClusters
 
@@ -243,12 +243,12 @@ class Relaxation:
         start: NDArray[np.int64] | None = None,
         clusters: Counted | None = None,
     ) -> None:
-        self.families = families_of(problem)
-        n = self.families.n_variables
-        m = len(self.families.scores)
+        self.problem = problem
+        n = self.problem.n_variables
+        m = len(self.problem.scores)
         self.pool = Counted.none(n)
         self._satisfied = SatisfiedClusters.of(
-            self.families, self.pool.clusters, self.pool.counts
+            self.problem, self.pool.clusters, self.pool.counts
         )
         self.allowed = np.ones(m, np.bool_)
         self._forms = np.zeros(0, np.bool_)
@@ -261,8 +261,8 @@ class Relaxation:
         )
         self._add_artificial()
         # columns to begin with: the best, those without parents, the given ones
-        best = best_candidates(self.families.first, self.families.scores, BEGINNING)
-        parentless = np.flatnonzero(np.diff(self.families.member_first) == 0)
+        best = best_candidates(self.problem.first, self.problem.scores, BEGINNING)
+        parentless = np.flatnonzero(np.diff(self.problem.member_first) == 0)
         given = start if start is not None else parentless
         self._enter(np.unique(np.concatenate([best, parentless, given])))
         if clusters is not None:
@@ -270,9 +270,9 @@ class Relaxation:
 
     def add(self, cuts: Counted) -> None:
         """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""
-        new = SatisfiedClusters.of(self.families, cuts.clusters, cuts.counts)
+        new = SatisfiedClusters.of(self.problem, cuts.clusters, cuts.counts)
         # the rows' entries: artificial columns of members, and candidates
-        inside = cuts.clusters[:, self.families.child[self._candidates]]
+        inside = cuts.clusters[:, self.problem.child[self._candidates]]
         uses, forms = cluster_rows(inside, new.columns_of(self._candidates))
         entries = np.hstack([cuts.clusters & ~forms[:, None], uses])
         # the sides of both forms of a row
@@ -280,16 +280,13 @@ class Relaxation:
         upper = np.where(forms, cuts.clusters.sum(axis=1) - cuts.counts, np.inf)
         self._lp.add_rows(lower, upper, *_listed(entries))
         self._satisfied = self._satisfied.append(new, len(self.pool))
-        self.pool = Counted(
-            np.concatenate([self.pool.clusters, cuts.clusters]),
-            np.concatenate([self.pool.counts, cuts.counts]),
-        )
+        self.pool = self.pool.append(cuts)
         self._forms = np.concatenate([self._forms, forms])
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the rows of all clusters but those where ``kept``, shape (clusters,), is true."""
         if not kept.all():
-            self._lp.delete_rows(self.families.n_variables + np.flatnonzero(~kept))
+            self._lp.delete_rows(self.problem.n_variables + np.flatnonzero(~kept))
             self.pool = self.pool.take(kept)
             self._forms = self._forms[kept]
             self._satisfied = self._satisfied.keep(kept)
@@ -300,7 +297,7 @@ class Relaxation:
         self.allowed = allowed.copy()
         upper = np.where(allowed[self._candidates[changed]], np.inf, 0.0)
         self._lp.bound_columns(
-            self.families.n_variables + np.flatnonzero(changed), upper
+            self.problem.n_variables + np.flatnonzero(changed), upper
         )
 
     def solve(self, control: SearchControl = UNLIMITED) -> Relaxed | None:
@@ -308,7 +305,7 @@ class Relaxation:
 
         Return ``None`` when the control ends that.
         """
-        f = self.families
+        f = self.problem
         while (relaxed := self._solve_columns(control)) is not None:
             # price all candidates: adjusted score against the variable's dual value
             rewards = self._satisfied.rewards(relaxed.multipliers.values)
@@ -325,7 +322,7 @@ class Relaxation:
         return None
 
     def _solve_columns(self, control: SearchControl) -> Relaxed | None:
-        n = self.families.n_variables
+        n = self.problem.n_variables
         solved = self._lp.solve(dual=not self._grown, control=control)
         if solved is None:
             return None
@@ -346,8 +343,8 @@ class Relaxation:
         )
 
     def _add_artificial(self) -> None:
-        f = self.families
-        n = self.families.n_variables
+        f = self.problem
+        n = self.problem.n_variables
         lowest = np.minimum.reduceat(f.scores, f.first[:-1])
         spread = float((np.maximum.reduceat(f.scores, f.first[:-1]) - lowest).sum())
         self._lp.add_columns(
@@ -356,7 +353,7 @@ class Relaxation:
 
     def _enter(self, candidates: NDArray[np.int64]) -> None:
         """Make candidates columns."""
-        f = self.families
+        f = self.problem
         inside = self.pool.clusters[:, f.child[candidates]]
         few = self._satisfied.columns_of(candidates)
         uses, _ = cluster_rows(inside, few, self._forms)

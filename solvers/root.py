@@ -87,8 +87,6 @@ class Root:
         No selection with a candidate scores more, by the multipliers of all rounds, shape (m,).
     pool
         Clusters with a positive multiplier in some round.
-    rounds
-        Relaxations solved.
     """
 
     multipliers: Multipliers
@@ -96,7 +94,6 @@ class Root:
     x: NDArray[np.float64]
     reach: NDArray[np.float64]
     pool: Counted
-    rounds: int
 
     def may_reach(self, score: float) -> NDArray[np.bool_]:
         """Return whether each candidate may be in a selection of such a score, shape (m,)."""
@@ -209,7 +206,7 @@ class CuttingPlanes:
         ]
         self.pool = Counted.join(*initial)
         self.relaxation = Relaxation(component, start=selection, clusters=self.pool)
-        self.families = self.relaxation.families
+        self.component = component
         self.target = incumbent
         self.idle = np.zeros(len(self.pool), np.int64)
         self.reach = self.multipliers.reach(component)
@@ -294,9 +291,9 @@ class CuttingPlanes:
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n = self.families.n_variables
+        n = self.component.n_variables
         limit = self.limits.most_cuts
-        support = Support.of(self.families, x)
+        support = Support.of(self.component, x)
         self.control.look()
         return separate(support, n, limit, self.rng, self.pool.violated(support, limit))
 
@@ -308,7 +305,6 @@ class CuttingPlanes:
             x=np.zeros(len(self.reach)) if self.relaxed is None else self.relaxed.x,
             reach=self.reach,
             pool=self.pool,
-            rounds=len(self.bounds) - 1,
         )
 
 

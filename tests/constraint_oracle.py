@@ -122,3 +122,16 @@ def random_constraint(rng: np.random.Generator, n: int, kind: int) -> Constraint
 
 def subsets(items: list) -> chain:
     return chain.from_iterable(combinations(items, k) for k in range(len(items) + 1))
+
+
+def condition_holds(condition, family) -> bool:
+    """Return whether a parent set satisfies a condition."""
+    parents, members = condition.parents, frozenset(family)
+    return {
+        "all": parents <= members,
+        "not all": not parents <= members,
+        "any": bool(parents & members),
+        "none": not parents & members,
+        "same": parents == members,
+        "other": parents != members,
+    }[condition.kind]

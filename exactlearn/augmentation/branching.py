@@ -80,13 +80,15 @@ def branch(task: Task, pool: SolutionPool) -> bool:
             if not _list_networks(task, pool, node, kept):
                 return False
             continue
-        chosen = _choose(task, pool, node, kept)
-        if chosen is None:
+        solved = _solve_relaxation(task, pool, node, kept)
+        if solved is None:
             return False
-        bound = min(-priority, dual.bound, chosen[0])
+        node_bound, votes = solved
+        bound = min(-priority, dual.bound, node_bound)
         if bound <= pool.target:
             continue
-        for below, child in _children(node, chosen[1], dual, pool.target):
+        # one fractional cell at each of its states
+        for below, child in _children(node, votes, dual, pool.target):
             heappush(queue, (-min(bound, below), made, child, dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
@@ -96,7 +98,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
 def _children(
     node: NodeRelaxation, votes: NDArray[np.int64], dual: DualBound, target: float
 ) -> Iterator[tuple[float, NodeRelaxation]]:
-    """Yield what follows from the states that the multipliers leave, each with a bound.
+    """Yield the child nodes of a branching on one missing cell, each with its upper bound.
 
     Missing cells with one state left are fixed, and another one at each of its states.
     """
@@ -115,10 +117,10 @@ def _fixed(
 ) -> NodeRelaxation:
     """Return a node with the missing cells fixed of which the multipliers leave one state only."""
     left = node.state_bounds(dual.bound) > target
-    for cell in np.flatnonzero(
-        (left.sum(axis=1) == 1) & (node.cells.filled < 0)
-    ).tolist():
-        node = node.fixed(cell, int(left[cell].argmax())) if cell != but else node
+    is_settled = (left.sum(axis=1) == 1) & (node.cells.filled < 0)
+    for cell in np.flatnonzero(is_settled).tolist():
+        if cell != but:
+            node = node.fixed(cell, int(left[cell].argmax()))
     return node
 
 
@@ -194,7 +196,7 @@ def _root(
 def _promising(
     relaxation: NodeRelaxation, dual: DualBound, target: float, network: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Return which families may be part of a network that beats the target, and the network."""
+    """Return whether each family may be in a better network, or is in the network, shape (m,)."""
     adjusted = relaxation.adjusted(dual.multipliers)
     child = relaxation.families.child
     # with a family in place of its child's best, the bound falls by how much less it is worth
@@ -203,7 +205,7 @@ def _promising(
     return kept
 
 
-def _choose(
+def _solve_relaxation(
     task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
 ) -> tuple[float, NDArray[np.int64]] | None:
     """Solve a node's relaxation, and offer the majority of its local completions as a solution.

@@ -125,9 +125,8 @@ class FamilyStore:
 
     def move_to(self, values: NDArray[np.int64]) -> None:
         """Take over a completion: only the tables of the cells that differ are touched."""
-        cells = self.dataset.missing_cells
-        wanted = np.column_stack([cells, values])
-        for block in self.blocks(wanted[self.values != values]):
+        moves = np.column_stack([self.dataset.missing_cells, values])
+        for block in self.blocks(moves[self.values != values]):
             self.change(block)
 
     def blocks(self, moves: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -283,34 +282,20 @@ def bound_moves(
         The limit of the sum.
     """
     n = len(families.first) - 1
-    child = families.child
-    family = families.family
-    parents = families.parents
-    # the best of each child's families that do not hold a variable
-    without = np.full((n, n), -np.inf)
-    for i in range(n):
-        top = best_family(sets, families, scores, i, -1)
-        for v in range(n):
-            f = top
-            if f >= 0 and holds(sets, family[f], v):
-                f = best_family(sets, families, scores, i, v)
-            if f >= 0:
-                without[v, i] = scores[f]
+    without = best_without(sets, families, scores)
     change = np.zeros(len(sets.values))
     best = np.empty(n)
     best_scores = np.empty((len(moves), n))
-    close = np.zeros(len(child), np.bool_)
-    least = np.full(
-        (n, n), np.inf
-    )  # of a family that does not hold the variable changed
+    close = np.zeros(len(scores), np.bool_)
+    # the lowest score of a family that is close and does not hold the variable changed
+    lowest = np.full((n, n), np.inf)
     for c in range(len(moves)):
         # each child's best score after the move
         u = moves[c, 0]
         v = moves[c, 1]
-        state = moves[c, 2]
         if c > 0 and v != moves[c - 1, 1]:
             forget(sets, moves[c - 1, 1], change)
-        gains(sets, rows, u, v, state, change)
+        gains(sets, rows, u, v, moves[c, 2], change)
         for i in range(n):
             best[i] = without[v, i]
         best_after(families, scores, change, v, best)
@@ -319,23 +304,54 @@ def bound_moves(
         for i in range(n):
             best_scores[c, i] = best[i]
             spare += best[i]
-        if not spare > 0.0:
-            continue
-        for i in range(n):
-            least[v, i] = min(least[v, i], best[i] - spare)
-        for at in range(families.holding_first[v], families.holding_first[v + 1]):
-            f = families.holding[at]
-            if (
-                scores[f] + change[family[f]] - change[parents[f]]
-                >= best[child[f]] - spare
-            ):
-                close[f] = True
-    # the same of families that do not hold the changed variable
+        if spare > 0.0:
+            for i in range(n):
+                best[i] -= spare
+                lowest[v, i] = min(lowest[v, i], best[i])
+            mark_close(families, scores, change, v, best, close)
     for f in range(len(close)):
         for v in range(n):
-            if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
-                close[f] = True
+            if scores[f] >= lowest[v, families.child[f]]:
+                close[f] = close[f] or not holds(sets, families.family[f], v)
     return best_scores, close
+
+
+@kernel
+def best_without(
+    sets: Sets, families: SetFamilies, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the best score of each child's families that do not hold a variable.
+
+    Shape (variables, children).
+    """
+    n = len(families.first) - 1
+    without = np.full((n, n), -np.inf)
+    for i in range(n):
+        top = best_family(sets, families, scores, i, -1)
+        for v in range(n):
+            f = top
+            if f >= 0 and holds(sets, families.family[f], v):
+                f = best_family(sets, families, scores, i, v)
+            if f >= 0:
+                without[v, i] = scores[f]
+    return without
+
+
+@in_place_kernel
+def mark_close(
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    change: NDArray[np.float64],
+    v: int,
+    limits: NDArray[np.float64],
+    close: NDArray[np.bool_],
+) -> None:
+    """Mark the families that hold ``v`` and reach the limit of their child after a move."""
+    for at in range(families.holding_first[v], families.holding_first[v + 1]):
+        f = families.holding[at]
+        score = scores[f] + change[families.family[f]] - change[families.parents[f]]
+        if score >= limits[families.child[f]]:
+            close[f] = True
 
 
 @in_place_kernel

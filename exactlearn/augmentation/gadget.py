@@ -64,11 +64,9 @@ class Gadget:
 
     def values(self, parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
         """Return the completion that a selection encodes."""
-        chosen = [
-            next((v for v in range(a, b) if not parents[v]), a) - a
-            for a, b in pairwise(self.first.tolist())
-        ]
-        return np.array(chosen, np.int64)
+        is_free = np.array([not parent_set for parent_set in parents])
+        states = [int(is_free[a:b].argmax()) for a, b in pairwise(self.first)]
+        return np.array(states, np.int64)
 
 
 def reduced(task: Task, control: SearchControl = UNLIMITED) -> Gadget | None:
@@ -153,10 +151,10 @@ def _undominated(
         for p in parents:
             subset = best.get((child, tuple(q for q in parents if q != p)))
             if subset is not None:  # parents that are required never go
-                places = tuple(
-                    np.s_[:] if c in subset[0] else None for c in family_cells
-                )
-                subset_best = np.maximum(subset_best, subset[1][places])
+                # an axis of length 1 for each cell that the subset does not have
+                is_shared = np.isin(family_cells, subset[0])
+                shape = np.where(is_shared, scores.shape, 1)
+                subset_best = np.maximum(subset_best, subset[1].reshape(shape))
         best[child, parents] = family_cells, np.maximum(scores, subset_best)
         kept = scores > subset_best + TIE
         artificial = first[family_cells] + np.argwhere(kept)

@@ -107,7 +107,7 @@ class MissingCells(NamedTuple):
         number = np.full(codes.shape, -1)
         number[variables, rows] = np.arange(len(rows))
         n = dataset.n_variables
-        most = int(dataset.cardinalities.max(initial=0))
+        max_states = int(dataset.cardinalities.max(initial=0))
         return cls(
             codes,
             dataset.row_weights,
@@ -116,7 +116,7 @@ class MissingCells(NamedTuple):
             variables,
             rows,
             payer_numbers(n),
-            np.zeros((2 * n + n * (n - 1) // 2, len(rows), most)),
+            np.zeros((2 * n + n * (n - 1) // 2, len(rows), max_states)),
         )
 
     @property
@@ -266,49 +266,28 @@ def list_places(
     """
     ordered, first, end, cells, multipliers, alike = incomplete
     for t in range(len(keys)):
-        at = end[t - 1] if t else 0
-        count = 1
-        stride = 1
-        for p in range(len(family.columns)):
-            v = family.columns[p]
-            state = table.codes[v, rows[t]]
-            cell = table.number[v, rows[t]]
-            r = table.cardinalities[v]
-            if state >= 0:
-                for k in range(at, at + count):
-                    cells[k] += state * stride
-            else:
-                for other in range(r - 1, -1, -1):
-                    total = 0.0
-                    for payer in payers[p]:
-                        if payer >= 0:
-                            total += table.multipliers[payer, cell, other]
-                    for k in range(at, at + count):
-                        cells[other * count + k] = cells[k] + other * stride
-                        multipliers[other * count + k] = multipliers[k] + total
-                count *= r
-            stride *= r
-        end[t] = at + count
-        # by how much the second best one is behind
+        begin = end[t - 1] if t else 0
+        end[t] = _list_places_of_row(
+            family, table, payers, rows[t], begin, cells, multipliers
+        )
+        # by how much the second best place is behind
         best = -np.inf
         second = -np.inf
-        for o in range(at, at + count):
-            gained = (
-                increment_at(family, cells[o], table.weights[rows[t]], 0.0)
-                - multipliers[o]
-            )
-            second = max(second, min(best, gained))
-            best = max(best, gained)
+        for place in range(begin, end[t]):
+            w = table.weights[rows[t]]
+            gain = increment_at(family, cells[place], w, 0.0) - multipliers[place]
+            second = max(second, min(best, gain))
+            best = max(best, gain)
         order[t] = t
         keys[t] = second - best
     sort_by(keys, order)
+    # ends are kept elsewhere until all of them were read
     for k in range(len(keys)):
         ordered[k] = rows[order[k]]
         first[k] = end[order[k] - 1] if order[k] else 0
-        alike[k] = end[order[k]]  # kept there until all ends were read
-    for k in range(
-        len(keys)
-    ):  # the first and the last cell tell which others a row has
+        alike[k] = end[order[k]]
+    # rows alike stand together: the first and the last cell tell which others a row has
+    for k in range(len(keys)):
         end[k] = alike[k]
         alike[k] = -1
         order[k] = k
@@ -317,11 +296,48 @@ def list_places(
     for at in range(1, len(keys)):
         k = order[at]
         before = order[at - 1]
-        if (
-            keys[k] == keys[before]
-            and table.weights[ordered[k]] == table.weights[ordered[before]]
-        ):
+        has_equal_weight = table.weights[ordered[k]] == table.weights[ordered[before]]
+        if keys[k] == keys[before] and has_equal_weight:
             alike[k] = before
+
+
+@in_place_kernel
+def _list_places_of_row(
+    family: FamilyTable,
+    table: MissingCells,
+    payers: NDArray[np.int64],
+    row: int,
+    begin: int,
+    cells: NDArray[np.int64],
+    multipliers: NDArray[np.float64],
+) -> int:
+    """List the cells that a row can be in, and their multipliers, from ``begin`` on.
+
+    Both are 0 there before. Return where the list ends.
+    """
+    count = 1
+    stride = 1
+    # column by column, each missing cell multiplies the places by its states
+    for p in range(len(family.columns)):
+        v = family.columns[p]
+        state = table.codes[v, row]
+        r = table.cardinalities[v]
+        if state >= 0:
+            for k in range(begin, begin + count):
+                cells[k] += state * stride
+        else:
+            for state in range(r - 1, -1, -1):
+                total = 0.0
+                for payer in payers[p]:
+                    if payer >= 0:
+                        cell = table.number[v, row]
+                        total += table.multipliers[payer, cell, state]
+                for k in range(begin, begin + count):
+                    cells[state * count + k] = cells[k] + state * stride
+                    multipliers[state * count + k] = multipliers[k] + total
+            count *= r
+        stride *= r
+    return begin + count
 
 
 @in_place_kernel

@@ -132,8 +132,8 @@ def solve_dual(
         is_stalled = (
             len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * gap
         )
-        is_met = not cuts and (not entered or lead < LEAST_GAIN * gap)
-        if best <= target or is_met or is_stalled or len(trace) > MAX_ROUNDS:
+        is_solved = not cuts and (not entered or lead < LEAST_GAIN * gap)
+        if best <= target or is_solved or is_stalled or len(trace) > MAX_ROUNDS:
             break
     node.set_multipliers(best_multipliers)
     return DualBound(best, multipliers, solved.proportions)
@@ -160,12 +160,15 @@ class _Ascent:
 
     def __init__(self, at: NDArray[np.float64]) -> None:
         self.at = at
-        self._mean, self._square, self._steps = np.zeros_like(at), np.zeros_like(at), 0
+        self._mean = np.zeros_like(at)
+        self._square = np.zeros_like(at)
+        self._steps = 0
 
     def extend(self, k: int) -> None:
         """Add ``k`` that are 0."""
-        moved = (self.at, self._mean, self._square)
-        self.at, self._mean, self._square = (np.pad(old, (0, k)) for old in moved)
+        self.at = np.pad(self.at, (0, k))
+        self._mean = np.pad(self._mean, (0, k))
+        self._square = np.pad(self._square, (0, k))
 
     def move(
         self, slope: NDArray[np.float64], step: float | NDArray[np.float64]
@@ -231,19 +234,19 @@ def subgradient_method(
         on_bound(best)
         if best <= target or not control.goes_on():
             break
-        chosen = families.best(adjusted.scores)
+        top = families.best(adjusted.scores)
         recent.append(
-            [node.best_completion(i) for i in chosen.tolist() if control.goes_on()]
+            [node.best_completion(i) for i in top.tolist() if control.goes_on()]
         )
         slope = np.zeros_like(charges.at) - node.constant_states
         for completion in recent[-1]:
             slope[master.paid(completion)] += 1.0
         size = FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps)
         charges.move(slope, size * scale)
-        satisfied = master.satisfied.columns_of(chosen).sum(axis=1)
+        satisfied = master.satisfied.columns_of(top).sum(axis=1)
         weights.move(counts - satisfied, size)
         average *= 1.0 - 1.0 / MEMORY
-        average[chosen] += 1.0 / MEMORY
+        average[top] += 1.0 / MEMORY
         if k % MEMORY == MEMORY - 1:
             weights.extend(master.separate(average))
     for completion in chain.from_iterable(recent):

@@ -37,16 +37,13 @@ from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.augmentation.threshold_query import best_above
 from exactlearn.solvers import Problem
-from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.dual_bounds import tighten_bound
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.root import CuttingPlanes
+from exactlearn.solvers.root import RoundLimits, solve_root
 
-# Rounds of cutting planes, and those in which such a share of the gap must be closed: else more
-# cost more than they save.
-MAX_ROUNDS = 400
-TAIL = 40
-LEAST_GAIN = 0.03
+# Limits of the cutting planes: more rounds, or rounds that close less of the gap, cost more than
+# they save.
+LIMITS = RoundLimits(most_rounds=400, tail=40, least_gain=0.03)
 # By how much the bound of a group of moves may be higher than that of one: a share of the gap of
 # the solution's own DAG; moves that are split into groups at once.
 SLACK = 0.35
@@ -279,7 +276,7 @@ class Neighbourhood:
         self.root: Multipliers | None = None
         self.relaxed: Solution | None = None
         self.tight = False
-        self.known_multipliers: list[Multipliers] = []
+        self.nearby_multipliers: list[Multipliers] = []
         self.next_prefix: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int) -> Solution | None:
@@ -311,23 +308,14 @@ class Neighbourhood:
         problem = self.task.families(solution.values, control=self.incumbent)
         if self.incumbent.is_over:
             return
-        relative = problem.select(problem.allowed).relative
         target = solution.target - problem.offset
-        start = (
-            Counted.none(problem.n_variables)
-            if self.root is None
-            else self.root.counted
+        root = solve_root(
+            problem.select(problem.allowed).relative,
+            target,
+            clusters=None if self.root is None else self.root.counted,
+            control=self.incumbent,
+            limits=LIMITS,
         )
-        planes = CuttingPlanes(relative, target, clusters=start, control=self.incumbent)
-        bounds = [np.inf]
-        while planes.bound > target and len(bounds) <= MAX_ROUNDS:
-            if not self.incumbent.goes_on() or not planes.step():
-                break
-            bounds.append(planes.bound)
-            before = bounds[max(0, len(bounds) - TAIL)]
-            if before - planes.bound < LEAST_GAIN * (before - target):
-                break
-        root = planes.root()
         self.relaxed = solution
         self.root = root.multipliers
         self.tight = root.bound <= target
@@ -343,7 +331,8 @@ class Neighbourhood:
         for number in [*range(begin, len(before)), *range(begin)]:
             if not self.incumbent.goes_on():
                 return None
-            self.next_prefix[size], (fixed, last) = number, before[number]
+            self.next_prefix[size] = number
+            fixed, last = before[number]
             with self.store.changed(fixed):
                 each, families = search.bounds(last)
                 bounds = each.sum(axis=1) - search.multipliers.total
@@ -351,9 +340,12 @@ class Neighbourhood:
                 if not len(left):
                     continue
                 if self.tight and size > 1:
-                    some = search.among(families)
-                    known = self.known_multipliers
-                    better = prune_sequentially(some, last[left], bounds[left], known)
+                    better = prune_sequentially(
+                        search.among(families),
+                        last[left],
+                        bounds[left],
+                        self.nearby_multipliers,
+                    )
                     if better is not None:
                         return better
                     continue
@@ -363,10 +355,8 @@ class Neighbourhood:
         if not moves:
             return None
         # a better solution mostly follows from what is hard to bound: that comes first
-        groups = _groups(search, np.concatenate(moves), np.concatenate(best_scores))[
-            ::-1
-        ]
-        return prune_groups(search.among(close), groups)
+        groups = _groups(search, np.concatenate(moves), np.concatenate(best_scores))
+        return prune_groups(search.among(close), groups[::-1])
 
 
 def with_prefix(fixed: NDArray[np.int64], last: NDArray[np.int64]) -> Moves:
@@ -399,12 +389,12 @@ def _groups(
     """Put moves together whose envelope is hardly harder to exclude than each of them."""
     order = np.argsort(best_scores.sum(axis=1), kind="stable")
     limit = search.solution.target + search.gap + search.multipliers.total
-    starts = range(0, len(order), BATCH_SIZE)
-    return [
-        moves[np.sort(batch[members])]
-        for batch in (order[at : at + BATCH_SIZE] for at in starts)
-        for members in grouped(best_scores[batch], limit, SLACK * search.gap)
-    ]
+    groups: list[Moves] = []
+    for begin in range(0, len(order), BATCH_SIZE):
+        batch = order[begin : begin + BATCH_SIZE]
+        batch_groups = grouped(best_scores[batch], limit, SLACK * search.gap)
+        groups += [moves[np.sort(batch[members])] for members in batch_groups]
+    return groups
 
 
 def grouped(
@@ -437,13 +427,13 @@ def grouped(
         seed = left[totals[left].argmin()]
         members = []
         highest = best_scores[seed]
-        most = max(limit, float(totals[seed]) + slack)
+        max_bound = max(limit, float(totals[seed]) + slack)
         while True:
             joins = (best_scores[left] <= highest).all(axis=1)
             members.append(left[joins])
             left = left[~joins]
             raised = np.maximum(best_scores[left], highest).sum(axis=1)
-            if raised.min(initial=np.inf) > most:
+            if raised.min(initial=np.inf) > max_bound:
                 break
             highest = np.maximum(best_scores[left[raised.argmin()]], highest)
         groups.append(np.sort(np.concatenate(members)))
@@ -493,7 +483,7 @@ def prune_sequentially(
     search: MoveSearch,
     moves: NDArray[np.int64],
     bounds: NDArray[np.float64],
-    known_multipliers: list[Multipliers],
+    nearby: list[Multipliers],
 ) -> Solution | None:
     """Return a better solution; ``None`` when no move leads to any, or the search is over.
 
@@ -503,40 +493,42 @@ def prune_sequentially(
         A search around the completion, with multipliers.
     moves, bounds
         Moves of one cell, and the bounds that follow from the search's multipliers.
-    known_multipliers
+    nearby
         Multipliers of completions nearby; those that are found go there.
     """
-    known = [search.multipliers, *known_multipliers[-MAX_TRIED:]]
+    candidates = [search.multipliers, *nearby[-MAX_TRIED:]]
     tried = 1
     nearest = np.zeros(len(moves), np.int64)
     while search.incumbent.goes_on():
-        while tried < len(known) and len(moves):
-            search = replace(search, multipliers=known[tried])
+        # bounds by the latest multipliers, which exclude moves and families
+        while tried < len(candidates) and len(moves):
+            search = replace(search, multipliers=candidates[tried])
             best_scores, close = search.bounds(moves)
             if search.incumbent.is_over:
                 return None
-            lower = best_scores.sum(axis=1) - known[tried].total
+            lower = best_scores.sum(axis=1) - candidates[tried].total
             if close.mean() < SHRINKING_SHARE:
                 search = search.among(close)
             nearest[lower < bounds] = tried
             bounds = np.minimum(lower, bounds)
-            left = bounds > search.solution.target
+            left = np.flatnonzero(bounds > search.solution.target)
             moves = moves[left]
             bounds = bounds[left]
             nearest = nearest[left]
             tried += 1
         if not len(moves):
             return None
+        # the most promising move alone
         at = int(bounds.argmax())
-        nearby = replace(search, multipliers=known[nearest[at]])
-        outcome = nearby.look(moves[at : at + 1, None], [-MARGIN], MARGIN_STEPS)
+        nearest_search = replace(search, multipliers=candidates[nearest[at]])
+        outcome = nearest_search.look(moves[at : at + 1, None], [-MARGIN], MARGIN_STEPS)
         if isinstance(outcome, Solution):
             return outcome
-        if outcome is not None and outcome is not nearby.multipliers:
-            known.append(outcome)
-            known_multipliers.append(outcome)
-        others = np.arange(len(moves)) != at
-        moves = moves[others]
-        bounds = bounds[others]
-        nearest = nearest[others]
+        if outcome is not None and outcome is not nearest_search.multipliers:
+            candidates.append(outcome)
+            nearby.append(outcome)
+        # the move is excluded, by multipliers or by the order graph
+        moves = np.delete(moves, at, axis=0)
+        bounds = np.delete(bounds, at)
+        nearest = np.delete(nearest, at)
     return None

@@ -146,27 +146,26 @@ class NodeRelaxation:
             on_bounds(best)
         return replace(node, upper=free.copy())
 
-    def bounds(self, which: NDArray[np.int64], most_nodes: int) -> NDArray[np.float64]:
+    def bounds(self, which: NDArray[np.int64], max_nodes: int) -> NDArray[np.float64]:
         """Bound the scores of some families, less their open cells' multipliers, shape (which,).
 
         Where the search is over, the bounds that are left are infinite.
         """
         cells = self.cells
         terms = self.terms
-        rows = len(cells.weights)
-        missing = len(cells.rows)
-        width = terms.columns.shape[1]
-        most = int(cells.cardinalities.max(initial=1))
-        looks = (
-            rows * width + missing * most**2 + min(WORK, missing * most) * most_nodes
-        )
+        # cells that one family looks at, at most
+        n_missing = len(cells.rows)
+        states = int(cells.cardinalities.max(initial=1))
+        looks = len(cells.weights) * terms.columns.shape[1] + n_missing * states**2
+        looks += min(WORK, n_missing * states) * max_nodes
+        # pieces that are short beside the time limit, and enough for all threads
         threads = n_threads(None) if len(which) >= SHARED else 1
         size = max(1, min(PIECE, BLOCK // looks, len(which) // (2 * threads)))
         pieces = [which[begin : begin + size] for begin in range(0, len(which), size)]
         bounds = np.full(len(which), np.inf)
 
         def bound(piece: int, _: None) -> NDArray[np.float64]:
-            return bound_families(pieces[piece], cells, terms, most_nodes)
+            return bound_families(pieces[piece], cells, terms, max_nodes)
 
         for k, bounded in enumerate(
             in_order(bound, len(pieces), lambda: None, threads)
@@ -201,12 +200,12 @@ class NodeRelaxation:
         """Return the relaxation with a missing cell fixed, its multipliers as they are."""
         values = self.cells.filled
         values[cell] = state
-        this = np.arange(len(values)) == cell
+        is_fixed = np.arange(len(values)) == cell
+        charges = self._charges(self.cells.multipliers[:, :, state] * is_fixed)
         return replace(
             self,
             cells=self.cells.fill(values),
-            upper=self.upper
-            + self._charges(self.cells.multipliers[:, :, state] * this),
+            upper=self.upper + charges,
             fresh=self.fresh & ~self.families.has[:, self.cells.variables[cell]],
         )
 
@@ -254,7 +253,7 @@ class NodeRelaxation:
         return float(largest[self.cells.filled < 0].sum())
 
     def state_bounds(self, bound: float) -> NDArray[np.float64]:
-        """Return what a solution with each state of each missing cell scores at most.
+        """Return the bound on solutions with each state of each missing cell.
 
         ``bound`` is what the multipliers prove of all solutions (theorem *Fixing cells*), which no
         state has that the node does not allow. Shape (cells, states).
@@ -266,8 +265,9 @@ class NodeRelaxation:
     @property
     def constant_states(self) -> NDArray[np.float64]:
         """The states in the constant, ties in equal parts, shape (cells, states)."""
-        most = self._totals == self._totals.max(axis=1, keepdims=True)
-        proportions: NDArray[np.float64] = most / most.sum(axis=1, keepdims=True)
+        is_largest = self._totals == self._totals.max(axis=1, keepdims=True)
+        ties = is_largest.sum(axis=1, keepdims=True)
+        proportions: NDArray[np.float64] = is_largest / ties
         return proportions
 
     def refresh(self, which: NDArray[np.int64]) -> None:
@@ -284,11 +284,12 @@ class NodeRelaxation:
         first = self.families.first
         stale = []
         for child in children:
-            left = first[child] + np.flatnonzero(
-                ~self.fresh[first[child] : first[child + 1]]
-            )
-            most = min(at_once, len(left))
-            stale.append(left[np.argpartition(-adjusted[left], most - 1)[:most]])
+            of_child = slice(first[child], first[child + 1])
+            left = first[child] + np.flatnonzero(~self.fresh[of_child])
+            # the best of those that are not fresh
+            count = min(at_once, len(left))
+            best = np.argpartition(-adjusted[left], count - 1)[:count]
+            stale.append(left[best])
         self.refresh(np.concatenate(stale))
 
     def adjusted(self, multipliers: Multipliers) -> Adjusted:

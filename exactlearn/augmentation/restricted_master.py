@@ -53,7 +53,7 @@ class Solved:
         Duals of the clusters.
     proportions
         Proportion of each state of each missing cell, shape (cells, states).
-    chosen
+    completions
         Value of each local completion, shape (completions,).
     families
         Value of each family, shape (m,).
@@ -64,7 +64,7 @@ class Solved:
     cell_multipliers: NDArray[np.float64]
     multipliers: Multipliers
     proportions: NDArray[np.float64]
-    chosen: NDArray[np.float64]
+    completions: NDArray[np.float64]
     families: NDArray[np.float64]
 
 
@@ -200,8 +200,8 @@ class RestrictedMaster:
     def add_sink_links(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
         mass = np.zeros(solved.cell_multipliers.shape)
-        for k in np.flatnonzero(solved.chosen > LEAST_VIOLATION).tolist():
-            mass[self.paid(self._completions[k])] += solved.chosen[k]
+        for k in np.flatnonzero(solved.completions > LEAST_VIOLATION).tolist():
+            mass[self.paid(self._completions[k])] += solved.completions[k]
         excess = mass - solved.proportions
         worst = np.argsort(-excess, axis=None, kind="stable")[:MAX_SINKS]
         worst = worst[excess.flat[worst] > LEAST_VIOLATION]
@@ -213,9 +213,9 @@ class RestrictedMaster:
         )
         return len(worst)
 
-    def separate(self, chosen: NDArray[np.float64]) -> int:
+    def separate(self, values: NDArray[np.float64]) -> int:
         """Add clusters that a solution violates, by the values of all families; return how many."""
-        support = Support.of(self.families.flat, chosen)
+        support = Support.of(self.families.flat, values)
         n = self.families.n_variables
         violated = violated_clusters(support, n, MAX_CLUSTERS, np.random.default_rng(0))
         if len(violated) < FEW_CLUSTERS:
@@ -229,10 +229,7 @@ class RestrictedMaster:
         """Add the inequalities of clusters."""
         before = len(self.clusters)
         k = len(clusters)
-        self.clusters = Counted(
-            np.concatenate([self.clusters.clusters, clusters.clusters]),
-            np.concatenate([self.clusters.counts, clusters.counts]),
-        )
+        self.clusters = self.clusters.append(clusters)
         added = SatisfiedClusters.of(
             self.families.flat, clusters.clusters, clusters.counts
         )
@@ -285,13 +282,13 @@ class RestrictedMaster:
         )
         weights = np.maximum(0.0, -duals[np.array(self._cluster_rows, np.int64)])
         proportions[self._cell, self._state] = 1.0 - values[: len(self._cell)]
-        chosen = values[len(self._cell) :]
+        completions = values[len(self._cell) :]
         return Solved(
             optimum,
             duals[: self.families.n_variables],
             cell_multipliers,
             Multipliers(self.clusters.clusters, weights, self.clusters.counts),
             proportions,
-            chosen,
-            np.bincount(self._numbers, chosen, len(self.families)).astype(np.float64),
+            completions,
+            np.bincount(self._numbers, completions, len(self.families)).astype(float),
         )

@@ -39,7 +39,7 @@ from exactlearn.scoring.incremental_tables import table_cells
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
 from exactlearn.solvers.ordering import heuristic_network
-from exactlearn.solvers.root import cluster_multipliers
+from exactlearn.solvers.root import CuttingPlanes, cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
 from tests.family_stores import store_of
 from tests.interrupts import press_ctrl_c
@@ -51,8 +51,11 @@ SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
 def loose(monkeypatch):
     """Relaxations are loose: many moves are looked at together, not one after the other."""
 
+    def without_rounds(component, incumbent, **options):
+        return CuttingPlanes(component, incumbent, **options).root()
+
     def loosen():
-        monkeypatch.setattr(neighbourhood, "MAX_ROUNDS", 0)
+        monkeypatch.setattr(neighbourhood, "solve_root", without_rounds)
 
     return loosen
 

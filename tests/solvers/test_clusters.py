@@ -16,7 +16,6 @@ from exactlearn.solvers.clusters import (
     first_of_each,
     violations,
 )
-from exactlearn.solvers.components import families_of
 from exactlearn.solvers.dual_bounds import greedy_multipliers
 from exactlearn.solvers.satisfied_clusters import satisfied
 from exactlearn.solvers.separation import (
@@ -118,7 +117,7 @@ def test_a_whole_circuit_is_found_as_a_plain_cluster():
 def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
     problem, _ = pair
     keep = np.array([random.random() < 0.6 for _ in range(problem.n_candidates)])
-    f = families_of(problem)
+    f = Support.of(problem, np.ones(problem.n_candidates))
     listed = np.flatnonzero(keep)
     order = np.array(random.sample(range(5), 5))
     clusters = disjoint_clusters(listed, f.child, f.member_first, f.members, order)

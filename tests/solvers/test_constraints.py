@@ -35,6 +35,7 @@ from exactlearn.solvers.select import SOLVERS
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.constraint_oracle import (
     Parents,
+    condition_holds,
     holds,
     networks,
     random_constraint,
@@ -149,11 +150,13 @@ def test_clauses_exclude_what_violates_and_nothing_that_satisfies() -> None:
             if clause is None:
                 continue
             assert not any(
-                condition.holds(parents[condition.variable]) for condition in clause
+                condition_holds(condition, parents[condition.variable])
+                for condition in clause
             )
             for other in satisfying[::5]:
                 assert any(
-                    condition.holds(other[condition.variable]) for condition in clause
+                    condition_holds(condition, other[condition.variable])
+                    for condition in clause
                 )
 
 
@@ -190,7 +193,7 @@ def test_conditions_select_candidates() -> None:
     ):
         condition = Condition(variable, kind, frozenset(members))
         families = [family for family, _ in problem.candidates(variable)]
-        expected = [condition.holds(family) for family in families]
+        expected = [condition_holds(condition, family) for family in families]
         assert table.holds(condition).tolist() == expected
         assert table.holds(condition.opposite).tolist() == [not e for e in expected]
         assert condition.opposite.opposite == condition
