@@ -159,13 +159,6 @@ def one_of(choices: Collection[str]) -> PlainCheck:
     return check
 
 
-def as_callback(value: Any, name: str) -> Any:
-    """Return a function that is called with events."""
-    if callable(value):
-        return value
-    raise refusal(name, "a function, or None", value)
-
-
 def all_of(check: PlainCheck) -> PlainCheck:
     """Return the check of a list or an array each of whose entries passes a check."""
 
@@ -179,5 +172,7 @@ def all_of(check: PlainCheck) -> PlainCheck:
 
 
 as_text = instance_of(str, "a text", "pass a string")
+
+as_callback = instance_of(Callable, "a function, or None", "")  # type: ignore[arg-type]
 
 as_name = instance_of(str, "the name of a variable", "pass a string")

@@ -103,6 +103,7 @@ class Declarations:
             )
         for name in self.parents:
             self._check_family(name)
+        # Words stand for the names that a property keeps.
         index = {name: v for v, name in enumerate(self.states)}
         names: list[str] = []
         states = []
@@ -113,6 +114,7 @@ class Declarations:
             states.append(self._true_names(name, STATES_KEY, words))
             parents.append(tuple(index[p] for p in self.parents.get(name, ())))
             tables.append(self._table(name))
+        # A row that is no distribution is refused at its place in the file.
         for v, name in enumerate(index):
             if message := row_fault(v, names, states, parents[v], tables[v]):
                 raise self.faults[name](f"{message}: {self._cure(tables[v])}")
@@ -203,9 +205,11 @@ def probabilities(table: Floats, *, normalise: bool) -> Floats:
     >>> probabilities(np.array([[0.333, 0.667, -1e-7], [2.0, 1.0, 1.0]]), normalise=False).tolist()
     [[0.333, 0.667, 0.0], [2.0, 1.0, 1.0]]
     """
+    # Entries slightly below zero, by the scale of their row, are zero.
     if (table < 0).any():
         scale = np.maximum(_sums(table), 1.0) if normalise else 1.0
         table = np.where((table < 0) & (table >= -ROW_TOLERANCE * scale), 0.0, table)
+    # Counts are divided by their sums, and so are rows that were rounded.
     sums = _sums(table)
     if normalise:
         is_divided = _have_scale(sums)

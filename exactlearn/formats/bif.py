@@ -160,6 +160,7 @@ def parse_bif(
         else:
             expected = "'network', 'variable', 'probability' or 'property'"
             raise tokens.expected(expected, tokens.at - 1)
+    # All variables are declared now.
     for tokens.at in pending:
         _read_probabilities(tokens, declared)
     return declared.network()
@@ -178,15 +179,18 @@ def _properties(tokens: Tokens) -> dict[str, str]:
 def _read_variable(tokens: Tokens, declared: Declarations) -> None:
     """Read ``name { type discrete [ count ] { states }; }``."""
     fault = tokens.fault_at(tokens.at)
+    # A name that pgmpy writes may have blanks and no quotes.
     name = tokens.take_name("a variable's name")
     while tokens.next not in GRAMMAR.marks:
         name += " " + tokens.take_name("'{'")
     tokens.take("{")
     properties = _properties(tokens)
+    # The number of the states.
     tokens.take("type", "discrete", "[")
     count = tokens.next
     if not re.fullmatch("0*[1-9][0-9]{0,8}", count):
         raise tokens.expected("the number of states", tokens.at)
+    # Their names, as many as the number says.
     tokens.take(count, "]", "{")
     start = tokens.at
     while tokens.next != "}":
@@ -219,6 +223,7 @@ def _read_probabilities(tokens: Tokens, declared: Declarations) -> None:
         if name not in declared.states:
             hint = did_you_mean(name, declared.states)
             raise tokens.error(f"variable {name!r} is not declared{hint}", start + k)
+    # The size of the tables is bounded before one is made.
     tokens.take("{")
     child, *parents = family
     size = math.prod(len(declared.states[name]) for name in family)
@@ -274,6 +279,7 @@ class _Table:
             else:
                 expected = "'table', 'default', 'property', '}' or a row '(states) probabilities'"
                 raise tokens.expected(expected, tokens.at - 1)
+        # The rows that are not listed have the default.
         if default is not None:
             self.table[~self.is_given] = default
         elif not self.is_given.all():

@@ -88,6 +88,7 @@ def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     else:
         blocks = line_blocks(path, layout.block_bytes)
         _, head = next(line_blocks(path, _HEAD), (0, b""))
+    # The layout is that of the first lines.
     require_table(path, head)
     separator = _separator(path, head, layout)
     arities = _arities(path, head, separator, layout)
@@ -125,6 +126,7 @@ def _separator(path: Path, head: bytes, layout: TableLayout) -> str:
                 f"separator {given!r}: expected one character such as ',' or 'tab', or 'whitespace'"
             )
         return separator
+    # The separator that parts the first lines most evenly.
     suffix = suffix_of(path)
     of_suffix = _OF_SUFFIX.get(suffix, (*MARKS, WHITE_SPACE))
     candidates = [mark for mark in of_suffix if mark != layout.decimal]
@@ -175,6 +177,7 @@ def _arities(
         return None
     if max(map(len, first)) > csv.field_size_limit():
         return None  # the reader refuses a field of that length
+    # The line after the names, if there are names.
     line = first[-1]
     number = numbers[-1]
     where = f"{path}, line {number}"
@@ -190,6 +193,7 @@ def _arities(
         )
     if not arities or '"' in line or len(arities) != len(records[0]):
         return None
+    # The rows that follow decide whether numbers without quotes are arities.
     rows = _records(lines, separator, strict=False)
     is_arities = are_arities(arities, rows, layout.missing)
     if is_arities is None:
@@ -209,6 +213,7 @@ def _arities(
 
 
 def _described(separator: str) -> str:
+    """Return a separator in words."""
     names = {"\t": "a tab", WHITE_SPACE: "white space"}
     return names.get(separator, repr(separator))
 
@@ -285,6 +290,7 @@ class _Lines:
             if not self.header:
                 self.names = [f"X{k}" for k in range(self.width)]
                 rows = chain([first], rows)
+        # The next line may have the arities, and is then no row.
         if self.are_arities_due:
             self.are_arities_due = next(rows, None) is None
         columns = coded_columns(self.names, rows)
@@ -336,6 +342,7 @@ class _Lines:
             raise FormatError(f"{self.path}, line {numbers[done]}: {fault}") from error
 
     def _ragged(self, line: int, count: int) -> FormatError:
+        """Return the error for a line with another number of fields than the first."""
         hint = "correct the line: a field may lack its separator, or hold one and need quotes"
         if self.seen == 2 and self.header and count == self.width + 1 > 2:
             hint = "if the lines begin with row names, name that column too"
@@ -356,6 +363,7 @@ def coded_columns(
     for code in codes:
         code.default_factory = code.__len__  # an unknown label gets the next code
     parts: list[list[NDArray[np.int32]]] = [[np.empty(0, np.int32)] for _ in names]
+    # Texts are coded block by block, so that few of them are held at a time.
     n_rows = max(_ROWS, _BLOCK // max(1, len(names)))
     while block := list(islice(rows, n_rows)):
         columns = zip(*block, strict=True)
@@ -405,10 +413,11 @@ def write_delimited(
         columns.append(fields[codes].tolist())
     if dataset.weights is not None:
         columns.append([*map(repr, dataset.weights.tolist())])
+    # A first row that a reader might take for arities is quoted.
     first_row = parsed_arities(column[0] for column in columns if column)
     later_rows = islice(zip(*columns, strict=True), 1, None)
     if are_arities(first_row, later_rows, [missing]) is not False:
-        for column in columns:  # a line with quotes is never taken for arities
+        for column in columns:
             column[0] = f'"{column[0]}"'
     rows = map(separator.join, zip(*columns, strict=True))
     atomic_write(path, "\n".join([separator.join(map(as_field, names)), *rows, ""]))

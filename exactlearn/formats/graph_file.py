@@ -116,6 +116,7 @@ def _read_json(path: Path) -> NamedGraph:
     graph = content if isinstance(content, dict) else {}
     if graph.get("kind") not in get_args(Kind):
         graph = _graph_of_parents(graph.get("parents"))
+    # Arcs and edges are pairs of names.
     arcs: Any = graph.get("arcs")
     edges: Any = graph.get("edges")
     are_lists = isinstance(arcs, list) and isinstance(edges, list)

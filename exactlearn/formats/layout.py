@@ -16,7 +16,7 @@ says which it is.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -75,44 +75,6 @@ def parsed_arities(fields: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(int, texts)) if all(map(_ARITY.fullmatch, texts)) else ()
 
 
-def states_per_column(
-    arities: Sequence[int], rows: Iterable[Sequence[str]], missing: Sequence[str]
-) -> tuple[int, list[int]] | None:
-    """Return the number of rows, and of states seen in each column; nothing where arities misfit.
-
-    Parameters
-    ----------
-    arities
-        Number of states of each column.
-    rows
-        The rows that follow; no more are read than it takes to refuse the arities.
-    missing
-        Symbols of a missing cell.
-
-    Examples
-    --------
-    >>> states_per_column([2, 3], [["0", "1"], ["1", "?"]], ["?"])
-    (2, [2, 1])
-    >>> states_per_column([2, 3], [["0", "1"], ["2", "0"]], ["?"])
-    """
-    symbols = {symbol.strip() for symbol in missing}
-    seen = [set[str]() for _ in arities]
-    n_rows = 0
-    for fields in rows:
-        n_rows += 1
-        for labels, label, arity in zip(seen, fields, arities, strict=False):
-            text = label.strip()
-            if text in labels or text in symbols:
-                continue
-            labels.add(text)
-            if len(labels) > arity or (is_number(text) and not _is_below(text, arity)):
-                return None
-    for labels in seen:  # of a column either all labels are numbers, or none
-        if 0 < sum(map(is_number, labels)) < len(labels):
-            return None
-    return n_rows, [*map(len, seen)]
-
-
 def is_number(label: str) -> bool:
     """Return whether a label writes a number."""
     return not isnan(number(label))
@@ -130,8 +92,12 @@ def are_arities(
 
     Parameters
     ----------
-    arities, rows, missing
-        As for :func:`states_per_column`.
+    arities
+        Number of states of each column.
+    rows
+        The rows that follow; no more are read than it takes to refuse the arities.
+    missing
+        Symbols of a missing cell.
 
     Examples
     --------
@@ -140,8 +106,33 @@ def are_arities(
     """
     if max(arities, default=1) < 2:
         return False
-    fit = states_per_column(arities, rows, missing)
-    if fit is None or fit[0] == 0:
+    symbols = {symbol.strip() for symbol in missing}
+    seen: list[set[str]] = [set() for _ in arities]
+    n_rows = 0
+    for fields in rows:
+        if not _fits(fields, arities, symbols, seen):
+            return False
+        n_rows += 1
+    # Of a column either all labels are numbers, or none.
+    are_mixed = any(0 < sum(map(is_number, labels)) < len(labels) for labels in seen)
+    if are_mixed or n_rows == 0:
         return False
-    n_rows, seen = fit
-    return True if n_rows >= MIN_ROWS and 2 * sum(seen) >= sum(arities) else None
+    is_half_seen = 2 * sum(map(len, seen)) >= sum(arities)
+    return True if n_rows >= MIN_ROWS and is_half_seen else None
+
+
+def _fits(
+    fields: Sequence[str],
+    arities: Sequence[int],
+    symbols: Collection[str],
+    seen: Sequence[set[str]],
+) -> bool:
+    """Return whether a row fits arities, and add its labels to those seen in each column."""
+    for label, arity, labels in zip(fields, arities, seen, strict=False):
+        text = label.strip()
+        if text in labels or text in symbols:
+            continue
+        labels.add(text)
+        if len(labels) > arity or (is_number(text) and not _is_below(text, arity)):
+            return False
+    return True

@@ -268,6 +268,7 @@ def _graph(content: dict[str, Any]) -> DecisionGraph:
                 f"{n}"
             )
         forest[variable] = parent
+    # Nodes are numbered in the order of their variables.
     parameters = _numbers(content, "parameters", np.float64).ravel()
     nodes = _numbers(content, "nodes", np.int64)
     if nodes.shape != (n, 2) or sorted(nodes[:, 0].tolist()) != [*range(n)]:

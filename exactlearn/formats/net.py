@@ -77,7 +77,7 @@ def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
         fault = tokens.fault_at(tokens.at)
         tokens.at += 1
         if word == "net":
-            _attributes(tokens)
+            _attributes(tokens)  # nothing that a network has here
         elif word == "node":
             name = tokens.take_name("a name")
             attributes = _attributes(tokens)
@@ -99,7 +99,7 @@ def read_net(path: Path, *, normalise: bool = False) -> BayesianNetwork:
                 raise tokens.expected("a name", start)
             numbers = _attributes(tokens).get("data", [])
             declared.add_table(family[0], family[1:], numbers, fault)
-        elif word != "discrete":
+        elif word != "discrete":  # which may stand before 'node'
             hint = "; only networks of discrete nodes are read"
             raise tokens.expected("'net', 'node' or 'potential'", tokens.at - 1, hint)
     return declared.network()

@@ -99,6 +99,7 @@ def write_parquet(
         )
     arrow = _arrow()
     buffer = BytesIO()
+    # Dictionaries keep the states in their order, also those that no row has.
     columns = [
         arrow.DictionaryArray.from_arrays(
             arrow.array(codes.astype(np.int32), mask=codes < 0),

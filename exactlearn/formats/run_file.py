@@ -150,6 +150,7 @@ def _value(value: Any, kind: Any, at: str) -> Any:
     kind = _alternative(kind, value)
     origin = get_origin(kind)
     arguments = get_args(kind)
+    # Lists and tables, entry by entry.
     if isinstance(value, list) and origin is tuple:
         entries = enumerate(value)
         return tuple(_value(x, arguments[0], f"{at}[{i}]") for i, x in entries)
@@ -172,6 +173,7 @@ def _plain_value(value: Any, kind: Any, at: str) -> Any:
         )
     if type(value) is kind:
         return value
+    # Whole numbers stand for floats, and texts for paths.
     if (kind, type(value)) in ((float, int), (Path, str)):
         return kind(value)
     hint = ""

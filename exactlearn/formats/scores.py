@@ -153,7 +153,9 @@ def _write_program(problem: Problem, path: Path) -> None:
     problem = writable_problem(problem)
     n = problem.n_variables
     model = Model("parent_sets")
+    # The position of each variable in an order.
     positions = [model.addVar(f"p{v}", lb=0, ub=n - 1) for v in range(n)]
+    # One candidate for each variable.
     with_arc = defaultdict(list)
     for child, candidates in enumerate(pairwise(problem.first.tolist())):
         selections = []
@@ -166,6 +168,7 @@ def _write_program(problem: Problem, path: Path) -> None:
             for parent in parents:
                 with_arc[parent, child].append(selection)
         model.addCons(quicksum(selections) == 1)
+    # A parent stands before its child.
     for (parent, child), selections in with_arc.items():
         order = positions[parent] - positions[child]
         model.addCons(order + n * quicksum(selections) <= n - 1)
@@ -280,6 +283,7 @@ class _Reader:
 
     def _assembled(self, counts: dict[int, int]) -> Problem:
         """Return the problem of the candidates that were read, their parents in order."""
+        # The index of each name among the variables, -1 where it is none.
         labels = [*self.codes]
         index = np.full(len(labels), -1)
         index[[*counts]] = np.arange(len(counts))
@@ -341,6 +345,7 @@ class _Reader:
                 raise self._fault(
                     f"expected candidate {candidate} of {count} of variable {name!r}"
                 )
+            # The score, and the number of parents.
             score = _number(fields[0])
             if not isfinite(score):
                 raise self._fault(
@@ -353,6 +358,7 @@ class _Reader:
                 raise self._fault(
                     f"expected {int(fields[1])} parents on this line, found {size}", 1
                 )
+            # The parents: others than the variable, all different, and not given before.
             parents = [self.codes[label] for label in fields[2:]]
             family = frozenset(parents)
             if child in family:

@@ -128,6 +128,7 @@ def write_states(dataset: Dataset, path: Path) -> Path:
 
 def _are_found(dataset: Dataset, *, is_text: bool) -> bool:
     """Return whether reading a table alone finds the states that it has."""
+    # The table as a reader finds it, with states listed only by a format that keeps them.
     columns = []
     for name, states, codes in zip(
         dataset.names, dataset.states, dataset.codes.T, strict=True

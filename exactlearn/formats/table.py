@@ -187,6 +187,7 @@ def read_dataset(
     >>> el.read_dataset("asia-mnar", drop="xray").names
     ('asia', 'tub', 'smoke', 'lung', 'bronc', 'either', 'dysp')
     """
+    # The cells of the columns that are kept, as labels.
     layout = TableLayout(header, separator, arities, missing, decimal)
     file = locate(path, ".csv")
     (text,) = read_table(file, layout)
@@ -194,9 +195,11 @@ def read_dataset(
     rows_of_variables = rows.chosen(variables)
     if rows.weights is not None and not rows.weights.any():
         raise column_without_weight(text.source, weights, len(rows.weights))
+    # The labels as codes.
     symbols = missing_symbols(missing, [file])
     options = CodingOptions(states, symbols, discretise, tidy)
     table = coded_table(rows_of_variables, options)
+    # Why the other columns are left out.
     left_out = dict.fromkeys((column.name for column in rows.columns), NOT_CHOSEN)
     for column in rows_of_variables.columns:
         del left_out[column.name]

@@ -120,6 +120,7 @@ def _root(path: Path, content: bytes) -> _Element:
     if declaration := _DECLARATION.match(content):
         skipped = declaration[1].count(b"\n")
         content = declaration[2].lower() + content[declaration.end() :]
+    # Tags and attributes are taken in capitals, without namespaces.
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     builder = Xml.TreeBuilder(_Element)
