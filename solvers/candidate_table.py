@@ -36,6 +36,7 @@ from .constraints import (
     Independence,
     RequiredAdjacency,
     RequiredAncestor,
+    ruled_out_arcs,
 )
 from .problem import Arc, Problem
 
@@ -346,9 +347,7 @@ class Precedence:
             elif isinstance(c, Independence) and not c.given:
                 self.marginal += product(c.left, c.right)
         self.separate += self.marginal + [(b, a) for a, b in self.marginal]
-        self.forbidden = problem.forbidden.union(
-            *(c.forbidden_arcs for c in problem.constraints)
-        )
+        self.forbidden = ruled_out_arcs(problem.forbidden, problem.constraints)
         pairs = [*self.forced, *self.separate, *self.adjacent]
         self.variables = sorted({v for pair in pairs for v in pair})
         self.place = {v: k for k, v in enumerate(self.variables)}

@@ -288,6 +288,13 @@ class Independence(Constraint):
         return f"{sides} given {_listed(self.given, names)}" if self.given else sides
 
 
+def ruled_out_arcs(
+    forbidden: frozenset[Arc], constraints: Iterable[Constraint]
+) -> frozenset[Arc]:
+    """Return the arcs that are forbidden, or that a constraint leaves to no network."""
+    return forbidden.union(*(c.forbidden_arcs for c in constraints))
+
+
 def validate(constraint: Constraint, n_variables: int) -> None:
     """Refuse a constraint that does not fit a problem.
 

@@ -28,6 +28,7 @@ from .constraints import (
     MaxParents,
     constraints_by_index,
     minimal_conflict,
+    ruled_out_arcs,
     validate,
 )
 
@@ -213,7 +214,7 @@ class Problem(
         """
         n = self.n_variables
         m = self.n_candidates
-        ruled_out = self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
+        ruled_out = ruled_out_arcs(self.forbidden, self.constraints)
         # the arcs of all candidates, against those ruled out and those required
         owner = owners(self.member_first)
         arcs = self.members.astype(np.int64) * n + self.child[owner]

@@ -31,7 +31,7 @@ from .certificate_checker import Problem as ExactProblem
 from .certificate_checker import read_scores as read_exact
 from .certificate_checker import restrict
 from .clusters import Counted
-from .constraints import MaxParents
+from .constraints import MaxParents, ruled_out_arcs
 from .problem import Problem
 from .proof import Proof
 
@@ -136,9 +136,7 @@ def _restrictions(problem: Problem) -> list[Restriction]:
             f"no certificate can be written under constraints on whole networks ({listed}): it "
             "covers required and forbidden arcs, and what follows for single parent sets"
         )
-    forbidden = problem.forbidden.union(
-        *(c.forbidden_arcs for c in problem.constraints)
-    )
+    forbidden = ruled_out_arcs(problem.forbidden, problem.constraints)
     limits = [c for c in problem.constraints if isinstance(c, MaxParents)]
     return [
         *(("required", parent, child) for parent, child in sorted(problem.required)),

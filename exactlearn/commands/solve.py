@@ -25,17 +25,13 @@ from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
-from exactlearn.graphs.orientation import known_directions
-from exactlearn.graphs.partially_directed import Arc, PartiallyDirectedGraph
+from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.selection import Scored, Scoring, fitted_network, select
-
-Search = Callable[[OnEvent], tuple[Result | EquivalenceSearch, Enumeration | None]]
-"""Searches, and reports events; returns the list of networks, too, where one is wanted."""
 
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
@@ -57,32 +53,80 @@ class _Task:
 
     Parameters
     ----------
+    options
+        Those of the command.
     names
         Names of the variables.
-    search
-        Finds the network.
-    directions
-        Directions that the constraints leave to adjacencies, by index.
+    clock
+        The time limit, since the input was read.
+    scored
+        The parent sets; ``None`` where equivalence classes are searched.
+    scoring
+        The table and the score; ``None`` where local scores were given.
     network
         Returns the network with some parents, where there are data for its parameters.
-    scoring
-        The table and the score, unless local scores were given.
     record
         Keys of the record beside those of the answer.
     """
 
+    options: Solve
     names: tuple[str, ...]
-    search: Search
-    directions: frozenset[Arc] = frozenset()
-    network: Callable[..., el.BayesianNetwork | None] = lambda parents: None
+    clock: SearchControl
+    scored: Scored | None = None
     scoring: Scoring | None = None
+    network: Callable[..., el.BayesianNetwork | None] = lambda parents: None
     record: Mapping[str, Any] = field(default_factory=dict)
+
+    def search(
+        self, on_event: OnEvent
+    ) -> tuple[Result | EquivalenceSearch, Enumeration | None]:
+        """Search; return the answer, and the list of networks where one is wanted."""
+        options = self.options
+        if self.scored is None:
+            return self._search_classes(on_event), None
+        keywords: dict[str, Any] = {}
+        if options.start is not None:
+            keywords["start"] = el.read_graph(options.start, self.names).parents
+        if options.certificate is not None:
+            # Where not all parent sets were scored, a proof would be about those that were.
+            keywords["certify"] = self.scored.problem.complete
+            if self.scoring is None:
+                keywords["scores"] = read_text(place(options.source))
+        return select(
+            self.scored,
+            on_event=on_event,
+            time_limit=self.scored.time_left,
+            **options.chosen("best classes solver seed threads gap checkpoint"),
+            **keywords,
+        )
+
+    def _search_classes(self, on_event: OnEvent) -> EquivalenceSearch:
+        """Search among the equivalence classes of a complete table."""
+        options = self.options
+        assert self.scoring is not None
+        data = self.scoring.dataset
+        if not data.is_complete:
+            raise DataError(
+                f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
+                f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' "
+                "and 'impute' learn from missing cells"
+            )
+        return el.equivalence_search(
+            data,
+            self.scoring.score,
+            method="ges" if options.solver == "ges" else "kes",
+            max_parents=options.most_parents,
+            time_limit=self.clock.remaining,
+            on_event=on_event,
+            **options.chosen("seed greediness restarts"),
+        )
 
     def artifacts(
         self, learned: Result | EquivalenceSearch | Event, **added: Any
     ) -> outcome.Artifacts:
         """Return the record of an answer, with more keys, and its files."""
-        record = learning_record(self.names, learned, self.directions)
+        directions = () if self.scored is None else self.scored.directions
+        record = learning_record(self.names, learned, directions)
         if learned.parents is None:
             return outcome.Artifacts(self.names, (), record)
         network = partial(self.network, learned.parents)
@@ -118,10 +162,10 @@ def run(options: Solve, output: Output) -> Answer:
         added["certificate_unfinished"] = not learned.is_certified
         writers.append(partial(_write_certificate, learned, options, output))
     if listed is not None and listed.networks:
-        added |= _networks_record(task, listed, options)
+        added |= _networks_record(task, listed)
         statuses.append(listed.status)
     if options.bootstrap is not None and _goes_on(learned, options, output):
-        added["bootstrap"] = _bootstrap_record(task, options, output)
+        added["bootstrap"] = _bootstrap_record(task, output)
         statuses.append(added["bootstrap"]["status"])
     artifacts = task.artifacts(learned, **added)
     return outcome.learned_answer(learned, artifacts, output, worst(*statuses), writers)
@@ -132,19 +176,14 @@ def _of_scores(path: Path, options: Solve, output: Output) -> _Task:
     problem = el.read_scores(path)
     problem = replace(problem, **pipeline.constraints(options, problem.names))
     scored = Scored(problem=problem, time_left=options.time_limit)
-    ruled_out = problem.forbidden.union(
-        *(constraint.forbidden_arcs for constraint in problem.constraints)
-    )
-    text = read_text(path) if options.certificate is not None else None
-    return _Task(
-        names=problem.names,
-        search=_selection(scored, options, output, scores=text),
-        directions=known_directions(problem.required, ruled_out),
-    )
+    _report(scored, output)
+    clock = SearchControl(options.time_limit)
+    return _Task(options=options, names=problem.names, clock=clock, scored=scored)
 
 
 def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
     """Return the task of a table: its score is chosen, and its parent sets are scored."""
+    scored = None
     with executors.running(options.cluster) as client:
         data = load_merged(options.source, options, client)
         clock = SearchControl(options.time_limit)
@@ -152,40 +191,41 @@ def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _
             dataset=data,
             score=el.BDeu(),
             max_parents=options.most_parents,
-            counts=options.counts,
-            scoring_time=options.scoring_time,
             every=options.best is not None,
-            seed=options.seed,
             cluster=client,
+            **options.chosen("counts scoring_time seed"),
             **pipeline.constraints(options, data.names),
         )
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
             scoring, choice = scoring.with_score(
-                options.criterion,
-                ess=options.ess,
-                size_weight=options.size_weight,
-                time_limit=options.time_limit,
+                options.criterion, **options.chosen("ess size_weight time_limit")
             )
             if choice is not None:
                 output.note(choice.reason)
-            if options.solver in CLASS_SEARCHES:
-                search = _class_search(scoring, options, clock.remaining)
-            else:
+            if options.solver not in CLASS_SEARCHES:
                 stage(f"scoring {data.n_variables} variables")
                 scored = scoring.within(clock.remaining)
-                search = _selection(scored, options, output)
+                _report(scored, output)
     record: dict[str, Any] = {} if choice is None else {"ess": choice.to_dict()}
     if not data.is_complete:
         record["counts"] = options.counts
     fit = partial(_fitted, data, options, clock, output)
     return _Task(
+        options=options,
         names=data.names,
-        search=search,
-        directions=known_directions(scoring.required, scoring.ruled_out),
-        network=lru_cache(1)(fit),  # EM once for an incumbent that is the answer
+        clock=clock,
+        scored=scored,
         scoring=scoring,
+        network=lru_cache(1)(fit),  # EM once for an incumbent that is the answer
         record=record,
     )
+
+
+def _report(scored: Scored, output: Output) -> None:
+    """Print how parent sets were scored."""
+    for remark in scored.remarks:
+        output.note(remark[0].upper() + remark[1:])
+    output.detail(f"{scored.problem.n_candidates} candidate parent sets")
 
 
 def _fitted(
@@ -202,51 +242,7 @@ def _fitted(
     return network
 
 
-def _selection(
-    scored: Scored, options: Solve, output: Output, **keywords: Any
-) -> Search:
-    """Return the search among the parent sets that were scored."""
-    problem = scored.problem
-    for remark in scored.remarks:
-        output.note(remark[0].upper() + remark[1:])
-    output.detail(f"{problem.n_candidates} candidate parent sets")
-    if options.start is not None:
-        keywords["start"] = el.read_graph(options.start, problem.names).parents
-    return lambda on_event: select(
-        scored,
-        on_event=on_event,
-        time_limit=scored.time_left,
-        # Where not all parent sets were scored, a proof would be about those that were.
-        certify=options.certificate is not None and problem.complete,
-        **options.chosen("best classes solver seed threads gap checkpoint"),
-        **keywords,
-    )
-
-
-def _class_search(scoring: Scoring, options: Solve, time_limit: float | None) -> Search:
-    """Return a search over equivalence classes of a complete table."""
-    data = scoring.dataset
-    if not data.is_complete:
-        raise DataError(
-            f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
-            f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' and "
-            "'impute' learn from missing cells"
-        )
-    search = partial(
-        el.equivalence_search,
-        data,
-        scoring.score,
-        method="ges" if options.solver == "ges" else "kes",
-        max_parents=scoring.max_parents,
-        time_limit=time_limit,
-        **options.chosen("seed greediness restarts"),
-    )
-    return lambda on_event: (search(on_event=on_event), None)
-
-
-def _networks_record(
-    task: _Task, listed: Enumeration, options: Solve
-) -> dict[str, Any]:
+def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
     best = listed.networks[0].score
     networks = []
@@ -256,12 +252,12 @@ def _networks_record(
             "log_bayes_factor": network.score - best,
             "parents": named_parents(task.names, network.parents),
         }
-        if options.classes:
+        if task.options.classes:
             record |= _class_record(task.names, cpdag(network.parents))
         networks.append(record)
     meaning = "difference of scores"
     if task.scoring is not None:
-        meaning = _MEANINGS.get(options.criterion, meaning)
+        meaning = _MEANINGS.get(task.options.criterion, meaning)
     return {
         "networks": networks,
         "bayes_factor": meaning,
@@ -307,8 +303,9 @@ def _goes_on(
     return learned.status in ("optimal", "feasible", "heuristic")
 
 
-def _bootstrap_record(task: _Task, options: Solve, output: Output) -> dict[str, Any]:
+def _bootstrap_record(task: _Task, output: Output) -> dict[str, Any]:
     """Learn from bootstrap samples as from the table; return the record."""
+    options = task.options
     scoring = task.scoring
     assert scoring is not None
     assert options.bootstrap is not None
@@ -319,12 +316,8 @@ def _bootstrap_record(task: _Task, options: Solve, output: Output) -> dict[str, 
             folder=output.folder,
             on_begin=output.detail,
             missing=options.counts,
-            score=scoring.score,
-            max_parents=scoring.max_parents,
-            required=scoring.required,
-            forbidden=scoring.forbidden,
-            constraints=scoring.constraints,
-            **options.chosen("cluster time_limit solver scoring_time seed"),
+            **options.chosen("cluster time_limit solver"),
+            **scoring.keywords,
         )
     n_done = bootstrap.replicates + len(bootstrap.failures)
     status = "done"

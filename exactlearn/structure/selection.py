@@ -18,13 +18,19 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.graphs.orientation import known_directions
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
+from exactlearn.solvers.constraints import (
+    Constraint,
+    ForbiddenAdjacency,
+    Tiers,
+    ruled_out_arcs,
+)
 from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
@@ -68,6 +74,13 @@ class Scored:
     counts_in_words: str = ""
     interrupted: bool = False
     counts_network: BayesianNetwork | None = None
+
+    @property
+    def directions(self) -> frozenset[Arc]:
+        """Directions that the constraints leave to adjacencies, by index."""
+        problem = self.problem
+        ruled_out = ruled_out_arcs(problem.forbidden, problem.constraints)
+        return known_directions(problem.required, ruled_out)
 
     @property
     def remarks(self) -> list[str]:
@@ -143,7 +156,14 @@ class Scoring:
     @property
     def ruled_out(self) -> frozenset[Arc]:
         """All arcs that no network may have, by one constraint."""
-        return self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
+        return ruled_out_arcs(self.forbidden, self.constraints)
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The score, its search and the constraints as keywords of `learn`."""
+        names = ("score", "max_parents", "scoring_time", "seed")
+        constraints = ("required", "forbidden", "constraints")
+        return {name: getattr(self, name) for name in (*names, *constraints)}
 
     def with_score(
         self,
