@@ -209,10 +209,10 @@ def as_written(parameter: str, value: Any = None) -> str:
     taken = _TAKEN.get()
     is_taken = taken is None or parameter in taken
     # the command line has every option; a function without the parameter names one that has it
-    if is_taken or write is not as_keyword or parameter not in HOMES:
-        return write(parameter, value)
-    keyword = f"{parameter}=..." if value is None else write(parameter, value)
-    return HOMES[parameter].format(keyword)
+    if write is as_keyword and parameter in HOMES and not is_taken:
+        keyword = f"{parameter}=..." if value is None else write(parameter, value)
+        return HOMES[parameter].format(keyword)
+    return write(parameter, value)
 
 
 def name_written(parameter: str) -> str:

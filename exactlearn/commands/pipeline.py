@@ -14,11 +14,11 @@ from typing import Any, TypeVar, cast
 
 import exactlearn as el
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.variable_arguments import Index
+from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing
 from exactlearn.data.codes import repeated
-from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
+from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.imputation import Learner
@@ -228,7 +228,7 @@ def declared_constraints(
             )
         declared.append(kinds.Tiers(groups))
     for name, limit in search.max_parents_of.items():
-        variable = _index(name, "max_parents_of", names)
+        variable = variable_index(name.strip(), "max_parents_of", names)
         declared.append(kinds.MaxParents(variable, limit))
     declared += [independence(entry, names) for entry in search.independent]
     return tuple(declared)
@@ -301,7 +301,7 @@ def pair(entry: str, mark: str, names: Sequence[str]) -> Arc:
             f"{entry[:40]!r}: expected 'A {mark} B' with the names of two variables, and spaces "
             f"around '{mark}' where names hold it"
         )
-    first, second = (_index(end, repr(entry[:40]), names) for end in ends)
+    first, second = (variable_index(end, repr(entry[:40]), names) for end in ends)
     if first == second:
         raise OptionError(f"{entry!r}: expected two different variables")
     return first, second
@@ -340,14 +340,6 @@ def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
     """Return the variables that a list names; each may stand in double quotes."""
     # a name may hold commas itself
     if entry.strip() in names:
-        return (_index(entry, what, names),)
+        return (variable_index(entry.strip(), what, names),)
     parts = next(csv.reader([entry], skipinitialspace=True), [])
-    return tuple(_index(name, what, names) for name in parts)
-
-
-def _index(name: str, what: str, names: Sequence[str]) -> int:
-    """Return the index of a variable that an entry names."""
-    name = name.strip()
-    if name not in names:
-        raise OptionError(f"{what}: no variable {name!r}{did_you_mean(name, names)}")
-    return Index(list(names).index(name))
+    return tuple(variable_index(name.strip(), what, names) for name in parts)

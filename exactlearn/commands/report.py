@@ -38,7 +38,7 @@ def run(options: Report, output: Output) -> Answer:
         )
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
-    if options.normalise and not (is_file and suffix_of(source) in NETWORKS):
+    if options.normalise and suffix_of(source) not in NETWORKS:
         raise OptionError(
             f"--normalise is for the file of a network, found {source}; leave it out"
         )

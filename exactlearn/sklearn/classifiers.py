@@ -222,8 +222,8 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row, shape (rows,)."""
-        check_is_fitted(self)
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[most_probable]
         return predicted
 
     def _with_class(self, table: Dataset, labels: NDArray[np.integer]) -> Dataset:
@@ -258,6 +258,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         smoothings = self._smoothings
         log_losses: dict[Model, float] = {}
         # cross-validation needs two rows of a second class
+        *_, label = table.names
         rarest = np.sort(np.bincount(table.codes[:, -1], table.row_weights))[-2]
         if len(structures) * len(smoothings) == 1 or rarest < 2:
             return log_losses
@@ -274,7 +275,7 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
                     return log_losses
                 for k, smoothing in enumerate(smoothings):
                     fit = fit_complete(train, network.parents, smoothing=smoothing)
-                    losses[k] += held_out_loss(fit, test)
+                    losses[k] += test.total(classify(fit, test, label).losses)
             for smoothing, loss in zip(smoothings, losses.tolist(), strict=True):
                 log_losses[structure, smoothing] = loss / table.row_weights.sum()
         return log_losses
@@ -367,10 +368,3 @@ def _completed(table: Dataset, seed: int) -> Dataset:
     network = _naive_bayes(table, SMOOTHING, None)
     rng = np.random.default_rng(seed)
     return table.complete(draw_completions(network, table, 1, rng)[0])
-
-
-def held_out_loss(network: BayesianNetwork, table: Dataset) -> float:
-    """Return the sum of -log probability of the class, the last column, over weighted rows."""
-    classes = classify(network, table, table.names[-1])
-    probabilities = classes.posterior[np.arange(table.n_rows), classes.labels]
-    return -table.total(np.log(probabilities))
