@@ -1,4 +1,4 @@
-r"""How strongly data support each arc: shares of bootstrap samples whose networks have it.
+r"""Support of each arc by the data: shares of bootstrap samples whose networks have it.
 
 A network is learnt from each of some tables of as many rows, drawn with replacement (Friedman,
 Goldszmidt and Wyner 1999, "Data analysis with Bayesian networks: a bootstrap approach"). Its class
@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ RECORD = "bootstrap.json"
 """The file, in its folder, of the samples that are done."""
 
 KINDS = ("directed", "undirected")
-"""What a record of a sample holds of its class: arcs and edges by name."""
+"""Keys of the record of a sample: arcs and edges of its class, by name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,16 +81,16 @@ class ArcStrengths(
     --------
     >>> import exactlearn as el
     >>> asia = el.read_network("asia")
-    >>> found = ArcStrengths.of(asia.names, [el.graphs.cpdag(asia.parents)])
-    >>> found.strength("smoke", "lung"), found.edge_strength("smoke", "lung"), found.threshold
+    >>> arcs = ArcStrengths.of(asia.names, [el.graphs.cpdag(asia.parents)])
+    >>> arcs.strength("smoke", "lung"), arcs.edge_strength("smoke", "lung"), arcs.threshold
     (0.5, 1.0, 0.0)
-    >>> found.averaged() == asia.structure
+    >>> arcs.averaged() == asia.structure
     True
-    >>> found.strengths.shape, found.edges.shape, len(found.to_records())
+    >>> arcs.strengths.shape, arcs.edges.shape, len(arcs.to_records())
     ((8, 8), (8, 8), 11)
-    >>> sorted(found.to_dict())[:2]
+    >>> sorted(arcs.to_dict())[:2]
     ['averaged', 'failures']
-    >>> found.to_frame().iloc[:2, :3]
+    >>> arcs.to_frame().iloc[:2, :3]
       parent   child  strength
     0    tub  either       1.0
     1   lung  either       1.0
@@ -114,21 +114,20 @@ class ArcStrengths(
         --------
         >>> import exactlearn as el
         >>> classes = [el.graphs.cpdag([(), (0,)]), el.graphs.cpdag([(), ()])]
-        >>> found = ArcStrengths.of(("a", "b"), classes)
-        >>> found.strength("a", "b"), found.edge_strength("a", "b")
+        >>> arcs = ArcStrengths.of(("a", "b"), classes)
+        >>> arcs.strength("a", "b"), arcs.edge_strength("a", "b")
         (0.25, 0.5)
         """
-        counts = np.zeros((2, len(names), len(names)))
+        compelled = np.zeros((len(names), len(names)))
+        one_way = np.zeros_like(compelled)
         for graph in graphs:
-            for own, arcs in zip(
-                counts, (graph.directed, graph.undirected), strict=True
-            ):
-                for arc in arcs:
-                    own[arc] += 1
-        compelled, one_way = counts / max(1, len(graphs))
-        return cls(
-            tuple(names), compelled, one_way + one_way.T, len(graphs), len(graphs)
-        )
+            for arc in graph.directed:
+                compelled[arc] += 1
+            for arc in graph.undirected:
+                one_way[arc] += 1
+        n = len(graphs)
+        reversible = (one_way + one_way.T) / max(1, n)
+        return cls(tuple(names), compelled / max(1, n), reversible, n, n)
 
     @property
     def strengths(self) -> NDArray[np.float64]:
@@ -172,16 +171,14 @@ class ArcStrengths(
         >>> ArcStrengths.of(("a", "b"), [el.graphs.cpdag([(), (0,)])]).averaged().arcs
         (('a', 'b'),)
         """
-        least = self.threshold if threshold is None else threshold
-        parents = strongest_dag(self.strengths, self.edges > least)
+        if threshold is None:
+            threshold = self.threshold
+        parents = strongest_dag(self.strengths, self.edges > threshold)
         return NamedGraph.of(self.names, parents)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one record for each row of :meth:`to_frame`."""
-        return [
-            {str(k): x for k, x in row.items()}
-            for row in self.to_frame().to_dict("records")
-        ]
+        return cast("list[dict[str, Any]]", self.to_frame().to_dict("records"))
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a table with one row for each arc that any sample has, the strongest edges first.
@@ -192,7 +189,8 @@ class ArcStrengths(
         """
         import pandas as pd
 
-        tails, heads = arcs = np.nonzero(self.strengths > 0)
+        arcs = np.nonzero(self.strengths > 0)
+        tails, heads = arcs
         strength = self.strengths[arcs]
         edge = self.edges[arcs]
         names = self.names
@@ -206,18 +204,19 @@ class ArcStrengths(
             "reversible": self.reversible[arcs],
             "significant": edge > self.threshold,
         }
-        return (
-            pd.DataFrame(columns)
-            .iloc[np.lexsort((-strength, -edge))]
-            .reset_index(drop=True)
-        )
+        strongest_first = np.lexsort((-strength, -edge))
+        return pd.DataFrame(columns).iloc[strongest_first].reset_index(drop=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a JSON record says beside the arcs."""
-        averaged = named_parents(self.names, self.averaged().parents)
-        keys = ("replicates", "wanted", "unfinished", "threshold")
-        own = {key: getattr(self, key) for key in keys}
-        return {**own, "failures": list(self.failures), "averaged": averaged}
+        """Return the JSON record but for the arcs."""
+        return {
+            "replicates": self.replicates,
+            "wanted": self.wanted,
+            "unfinished": self.unfinished,
+            "threshold": self.threshold,
+            "failures": list(self.failures),
+            "averaged": named_parents(self.names, self.averaged().parents),
+        }
 
     def _index(self, name: str | int) -> int:
         return variable_index(name, "variable", self.names)
@@ -284,11 +283,11 @@ def bootstrap(
     >>> from exactlearn import read_dataset
     >>> from exactlearn.instances import locate
     >>> table = read_dataset(locate("cancer-mcar-complete", ".csv"))
-    >>> found = bootstrap(table, 20)
-    >>> found.edge_strength("Smoker", "Cancer") > found.threshold
+    >>> arcs = bootstrap(table, 20)
+    >>> arcs.edge_strength("Smoker", "Cancer") > arcs.threshold
     True
-    >>> found = bootstrap(table, 5, forbidden=[("Cancer", "Smoker")], max_parents=2)
-    >>> found.strength("Cancer", "Smoker")
+    >>> arcs = bootstrap(table, 5, forbidden=[("Cancer", "Smoker")], max_parents=2)
+    >>> arcs.strength("Cancer", "Smoker")
     0.0
     """
     if (dataset.row_weights % 1 == 0).all():
@@ -298,28 +297,27 @@ def bootstrap(
         raise OptionError(
             "ess 'auto': give the number that el.choose_ess chooses for the table"
         )
-    chosen = (
-        learner if callable(learner) else named_learner(as_text(learner, "learner"))
-    )
-    chosen = partial(chosen, **options)
-    settings = f"{described(chosen)} {dataset.digest} seed {seed}"
-    works = [partial(_run, dataset, chosen, seed, k) for k in range(replicates)]
-    runs = [
-        PlannedRun(f"bootstrap sample {k}", work, settings)
-        for k, work in enumerate(works)
-    ]
+    if not callable(learner):
+        learner = named_learner(as_text(learner, "learner"))
+    learn = partial(learner, **options)
+    settings = f"{described(learn)} {dataset.digest} seed {seed}"
+    runs = []
+    for k in range(replicates):
+        work = partial(_run, dataset, learn, seed, k)
+        runs.append(PlannedRun(f"bootstrap sample {k}", work, settings))
     path = Path(folder, RECORD) if folder else None
     control = SearchControl.within(time_limit)
     study = Study(runs, path, jobs, cluster, on_begin, control)
     study.run()
-    found = list(study.found())
+    records = list(study.found())
     failures = tuple(dict.fromkeys(why for _, why in study.failures()))
-    if failures and not found:
+    if failures and not records:
         raise ExactlearnError(f"no bootstrap sample gave a network: {failures[0]}")
+    classes = [_class(record, dataset.names) for record in records]
     return replace(
-        ArcStrengths.of(dataset.names, [_class(one, dataset.names) for one in found]),
+        ArcStrengths.of(dataset.names, classes),
         wanted=replicates,
-        unfinished=sum(bool(one.get("unfinished")) for one in found),
+        unfinished=sum("unfinished" in record for record in records),
         failures=failures,
     )
 
@@ -330,25 +328,29 @@ def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
     Raises
     ------
     OptionError
-        When what was learnt is no graph, and has no parents.
+        When the learner's result is no graph, and has no parents.
     """
-    found = learn(dataset.resampled(np.random.default_rng((seed, number))))
-    names = getattr(found, "names", dataset.names)  # without a column, say
-    if not isinstance(found, PartiallyDirectedGraph):
-        parents = getattr(found, "parents", found)
+    learned = learn(dataset.resampled(np.random.default_rng((seed, number))))
+    names = getattr(learned, "names", dataset.names)  # without a column, say
+    if not isinstance(learned, PartiallyDirectedGraph):
+        parents = getattr(learned, "parents", learned)
         if not isinstance(parents, Sequence):
             raise OptionError(
-                f"the learner returned {found!r}, which has no network: expected a graph, or what "
-                "has the parents of each variable; give it more time, or another learner"
+                f"the learner returned {learned!r}, which has no network: expected a graph, or"
+                " what has the parents of each variable; give it more time, or another learner"
             )
-        found = oriented_class(parents, getattr(found, "directions", ()))
-    return {
-        kind: sorted((names[a], names[b]) for a, b in getattr(found, kind))
-        for kind in KINDS
-    }
+        learned = oriented_class(parents, getattr(learned, "directions", ()))
+    record = {}
+    for kind in KINDS:
+        arcs = getattr(learned, kind)
+        record[kind] = sorted((names[a], names[b]) for a, b in arcs)
+    return record
 
 
-def _class(found: Found, names: Sequence[str]) -> PartiallyDirectedGraph:
-    place = {name: v for v, name in enumerate(names)}
-    kinds = (frozenset((place[a], place[b]) for a, b in found[kind]) for kind in KINDS)
-    return PartiallyDirectedGraph(len(names), *kinds)
+def _class(record: Found, names: Sequence[str]) -> PartiallyDirectedGraph:
+    """Return the class of a sample from its record."""
+    index = {name: v for v, name in enumerate(names)}
+    arcs = {}
+    for kind in KINDS:
+        arcs[kind] = frozenset((index[a], index[b]) for a, b in record[kind])
+    return PartiallyDirectedGraph(len(names), **arcs)

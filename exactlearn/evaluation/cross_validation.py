@@ -65,6 +65,7 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
 def _with_parameters(
     dataset: Dataset, parents: Sequence[Sequence[int]]
 ) -> BayesianNetwork:
+    """Return the network with some parents, its parameters fitted to a table."""
     left = SearchControl.within().remaining
     return fitted_network(dataset, parents, smoothing=SMOOTHING, time_limit=left)[0]
 
@@ -118,10 +119,9 @@ def named_learner(name: str) -> Learner:
 def described(learner: Learner) -> str:
     """Return the name of a function, with the arguments that a partial one has."""
     if isinstance(learner, partial):
-        more = pformat(
-            learner.keywords, width=1, compact=True
-        )  # sorts dictionaries and sets
-        return f"{described(learner.func)} {learner.args!r} {more}"
+        # Dictionaries and sets in it are sorted.
+        keywords = pformat(learner.keywords, width=1, compact=True)
+        return f"{described(learner.func)} {learner.args!r} {keywords}"
     return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
 
 
@@ -134,7 +134,7 @@ MEASURES = ("log_likelihood", "log_loss", "accuracy")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation(ByValue, shown="learners folds best"):
-    """What the models of some learners predict of each fold.
+    """Measures of the models of some learners on each fold.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ class CrossValidation(ByValue, shown="learners folds best"):
     --------
     >>> of_exact = {"log_likelihood": (-2.1, -2.3), "seconds": (0.2, 0.2)}
     >>> of_tree = {"log_likelihood": (-2.2, -2.5), "seconds": (0.1, 0.1)}
-    >>> found = CrossValidation(("exact", "tree"), 2, {"exact": of_exact, "tree": of_tree})
-    >>> found.best, found.measures, found.mean("tree").value
+    >>> compared = CrossValidation(("exact", "tree"), 2, {"exact": of_exact, "tree": of_tree})
+    >>> compared.best, compared.measures, compared.mean("tree").value
     ('exact', ('log_likelihood',), -2.35)
-    >>> round(found.difference("tree", "exact").value, 3)
+    >>> round(compared.difference("tree", "exact").value, 3)
     -0.15
-    >>> found.to_records()[1]["folds"], found.to_frame()["learner"].tolist()
+    >>> compared.to_records()[1]["folds"], compared.to_frame()["learner"].tolist()
     (2, ['exact', 'tree'])
     """
 
@@ -168,10 +168,9 @@ class CrossValidation(ByValue, shown="learners folds best"):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What there is of `MEASURES`."""
-        return tuple(
-            measure for measure in MEASURES if measure in self.found[self.learners[0]]
-        )
+        """Those of `MEASURES` that the folds have."""
+        first = self.found[self.learners[0]]
+        return tuple(measure for measure in MEASURES if measure in first)
 
     @property
     def best(self) -> str:
@@ -189,9 +188,8 @@ class CrossValidation(ByValue, shown="learners folds best"):
         self, first: str, second: str, measure: str = "log_likelihood"
     ) -> Mean:
         """Return the mean of the folds' differences with its standard error."""
-        own = self._of(first, measure)
-        other = self._of(second, measure)
-        return Mean.of([a - b for a, b in zip(own, other, strict=True)])
+        pairs = zip(self._of(first, measure), self._of(second, measure), strict=True)
+        return Mean.of(a - b for a, b in pairs)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one record for each learner, with the differences from the best one.
@@ -203,20 +201,19 @@ class CrossValidation(ByValue, shown="learners folds best"):
         for name in self.learners:
             row: dict[str, Any] = {"learner": name}
             for measure in self.measures:
-                for key, mean in (
-                    (measure, self.mean(name, measure)),
-                    (
-                        f"{measure}_difference",
-                        self.difference(name, self.best, measure),
-                    ),
-                ):
-                    row |= {key: mean.value, f"{key}_error": mean.error}
+                mean = self.mean(name, measure)
+                difference = self.difference(name, self.best, measure)
+                row |= {
+                    measure: mean.value,
+                    f"{measure}_error": mean.error,
+                    f"{measure}_difference": difference.value,
+                    f"{measure}_difference_error": difference.error,
+                }
             seconds = self._of(name, "seconds")
-            row |= {
-                "seconds": Mean.of(seconds).value,
-                "folds": sum(map(isfinite, seconds)),
-            }
-            rows.append(row | {"failures": "; ".join(self.failures.get(name, ()))})
+            row["seconds"] = Mean.of(seconds).value
+            row["folds"] = sum(map(isfinite, seconds))
+            row["failures"] = "; ".join(self.failures.get(name, ()))
+            rows.append(row)
         return rows
 
     def to_frame(self) -> "pd.DataFrame":
@@ -226,6 +223,7 @@ class CrossValidation(ByValue, shown="learners folds best"):
         return pd.DataFrame(self.to_records())
 
     def _of(self, learner: str, measure: str) -> tuple[float, ...]:
+        """Return the measure of each fold."""
         if learner not in self.found or measure not in self.found[learner]:
             raise OptionError(
                 f"no {measure!r} of {learner!r}: expected one of {', '.join(self.measures)} of one "
@@ -249,7 +247,7 @@ def cross_validate(
     on_begin: Callable[[str], None] = lambda title: None,
     tidy: bool = False,
 ) -> CrossValidation:
-    """Compare learners by what their models predict of rows not learnt from.
+    """Compare learners by the predictions of their models for rows not learnt from.
 
     Parameters
     ----------
@@ -281,16 +279,14 @@ def cross_validate(
     --------
     >>> import exactlearn as el
     >>> table = el.read_dataset("asia-mnar-complete")
-    >>> found = cross_validate(table, ["exact", "independent"], folds=3)
-    >>> found.best, found.difference("exact", "independent").value > 0
+    >>> compared = cross_validate(table, ["exact", "independent"], folds=3)
+    >>> compared.best, compared.difference("exact", "independent").value > 0
     ('exact', True)
     """
     if not isinstance(learners, Mapping):
-        learners = {
-            name: named_learner(name) for name in as_names(learners, "learners")
-        }
-    named = dict(learners)
-    if not named:
+        names = as_names(learners, "learners")
+        learners = {name: named_learner(name) for name in names}
+    if not learners:
         raise OptionError(
             "no learner: give the names of some, as in learners=['exact', 'bic']"
         )
@@ -298,15 +294,12 @@ def cross_validate(
         dataset.index(class_)
     folds = divided(dataset.row_weights, folds, seed).n
     settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
-    runs = {
-        (name, k): PlannedRun(
-            f"fold {k + 1}: {name}",
-            partial(_run, dataset, learner, folds, k, seed, class_),
-            f"{described(learner)} {settings}",
-        )
-        for k in range(folds)
-        for name, learner in named.items()
-    }
+    runs = {}
+    for k in range(folds):
+        for name, learner in learners.items():
+            work = partial(_run, dataset, learner, folds, k, seed, class_)
+            of_learner = f"{described(learner)} {settings}"
+            runs[name, k] = PlannedRun(f"fold {k + 1}: {name}", work, of_learner)
     control = SearchControl.within(time_limit)
     path = Path(folder, RECORD) if folder else None
     study = Study([*runs.values()], path, jobs, cluster, on_begin, control)
@@ -314,14 +307,13 @@ def cross_validate(
     measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
     found = {}
     failures: dict[str, tuple[str, ...]] = {}
-    for name in named:
-        done = [study.known(runs[name, k]) or {} for k in range(folds)]
-        found[name] = {
-            key: tuple(_number(fold, key) for fold in done) for key in measures
-        }
-        if errors := dict.fromkeys(fold["error"] for fold in done if "error" in fold):
+    for name in learners:
+        records = [study.known(runs[name, k]) or {} for k in range(folds)]
+        found[name] = {key: _measured(records, key) for key in measures}
+        errors = dict.fromkeys(x["error"] for x in records if "error" in x)
+        if errors:
             failures[name] = tuple(errors)
-    return CrossValidation(tuple(named), folds, found, failures)
+    return CrossValidation(tuple(learners), folds, found, failures)
 
 
 def _run(
@@ -335,9 +327,9 @@ def _run(
     """Learn from all folds but one, and judge by that one."""
     parts = divided(dataset.row_weights, folds, seed)
     begun = process_time()
-    found = learner(parts.part(dataset, parts.fold != fold))
+    learned = learner(parts.part(dataset, parts.fold != fold))
     seconds = process_time() - begun
-    model: Model = found.network if hasattr(found, "network") else found
+    model: Model = learned.network if hasattr(learned, "network") else learned
     test = parts.part(dataset, parts.fold == fold)
     if left_out := set(dataset.names) - set(model.names):
         raise OptionError(
@@ -348,19 +340,19 @@ def _run(
     record = {"log_likelihood": total, "seconds": seconds}
     if class_ is None:
         return record
-    judged = classify(model, test, class_)
-    if not judged.labelled_weights.any():  # no row of the fold has the class
+    classes = classify(model, test, class_)
+    if not classes.labelled_weights.any():  # no row of the fold has the class
         return record
-    losses = np.minimum(judged.losses, -log(LEAST_PROBABILITY))
-    log_loss = weighted_mean(losses, judged.labelled_weights)
-    return record | {"log_loss": log_loss, "accuracy": judged.accuracy}
+    losses = np.minimum(classes.losses, -log(LEAST_PROBABILITY))
+    log_loss = weighted_mean(losses, classes.labelled_weights)
+    return record | {"log_loss": log_loss, "accuracy": classes.accuracy}
 
 
-def _number(found: Found, measure: str) -> float:
-    """Return a number of a record, in which ``None`` stands for infinities."""
-    value = (
-        np.nan
-        if "error" in found or found.get("unfinished")
-        else found.get(measure, np.nan)
-    )
-    return -inf if value is None else value
+def _measured(records: Sequence[Found], measure: str) -> tuple[float, ...]:
+    """Return a measure of each fold: NaN where it has none, and -inf for ``None``."""
+    numbers = []
+    for record in records:
+        is_whole = "error" not in record and not record.get("unfinished")
+        number = record.get(measure, np.nan) if is_whole else np.nan
+        numbers.append(-inf if number is None else number)
+    return tuple(numbers)

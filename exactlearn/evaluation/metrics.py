@@ -1,4 +1,8 @@
-"""How well missing cells were completed, and methods of completion side by side."""
+"""Accuracy and loss of completed cells, tests of methods side by side, divergence of models.
+
+The logarithmic loss of a cell is minus the logarithm of the probability that its true state was
+given. Methods are compared by a permutation test over rows (:class:`ClusteredTest`).
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,13 +26,12 @@ from exactlearn.queries.information import kl_divergence
 from exactlearn.queries.posteriors import Model, ModelLike
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-"""What the logarithmic loss counts a smaller probability as: else one cell could make it infinite.
-"""
+"""The smallest probability in the logarithmic loss: else one cell could make it infinite."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedCells:
-    """The missing cells whose true state is known, and how well each was completed.
+    """The missing cells whose true state is known: right or wrong, and the loss of each.
 
     Parameters
     ----------
@@ -79,22 +82,22 @@ class JudgedCells:
         true = _true_codes(incomplete, truth)
         cells = incomplete.missing_cells
         states = true[tuple(cells.T)].astype(np.int64)
-        known = states != MISSING
-        states = states[known]
+        is_judged = states != MISSING
+        states = states[is_judged]
         losses = None
         if probabilities is not None:
-            given = probabilities[known]
             # A true state that the incomplete table does not know has no probability at all.
-            beyond = max(0, int(states.max(initial=0)) + 1 - given.shape[1])
-            of_true = np.pad(given, ((0, 0), (0, beyond)))[
-                np.arange(len(states)), states
+            has_probability = states < probabilities.shape[1]
+            true_probability = np.zeros(len(states))
+            true_probability[has_probability] = probabilities[
+                np.flatnonzero(is_judged)[has_probability], states[has_probability]
             ]
-            losses = -np.log(np.maximum(of_true, LEAST_PROBABILITY))
-        rows = cells[known, 0]
+            losses = -np.log(np.maximum(true_probability, LEAST_PROBABILITY))
+        rows = cells[is_judged, 0]
         return cls(
             rows=rows,
             weights=incomplete.row_weights[rows],
-            right=np.asarray(values)[known] == states,
+            right=np.asarray(values)[is_judged] == states,
             losses=losses,
         )
 
@@ -132,17 +135,15 @@ class Mean:
         >>> Mean.of([1.0, 3.0, None])
         Mean(value=2.0, error=1.0)
         """
-        known = np.array([x for x in entries if x is not None and not isnan(x)])
-        if not len(known):
-            return cls(nan, nan)
-        with np.errstate(invalid="ignore"):
-            error = (
-                float(known.std(ddof=1)) / sqrt(len(known)) if len(known) > 1 else nan
-            )
-        return cls(float(known.mean()), error)
+        numbers = np.array([x for x in entries if x is not None and not isnan(x)])
+        if len(numbers) < 2:
+            return cls(float(numbers.sum()) if len(numbers) else nan, nan)
+        with np.errstate(invalid="ignore"):  # infinite entries
+            deviation = float(numbers.std(ddof=1))
+        return cls(float(numbers.mean()), deviation / sqrt(len(numbers)))
 
 
-MOST_ENUMERATED = 12
+MAX_ENUMERATED = 12
 """Most rows that differ whose signs are enumerated."""
 
 
@@ -202,22 +203,24 @@ class ClusteredTest:
         """
         if not cells:
             return cls(nan, nan)
+        # The sum of the differences of each unit, and the number of units that it stands for.
         _, first, unit = np.unique(
             np.concatenate(units), return_index=True, return_inverse=True
         )
         sums = np.bincount(unit, np.concatenate(differences)).astype(np.float64)
-        multiplicity = (
-            np.ones(len(sums)) if weights is None else np.concatenate(weights)[first]
-        )
+        multiplicity = np.ones(len(sums))
+        if weights is not None:
+            multiplicity = np.concatenate(weights)[first]
         if (multiplicity % 1 != 0).any():
             sums = sums * multiplicity
             multiplicity = np.ones(len(sums))
+        # A unit without a difference has the same sum with either sign.
         differs = (abs(sums) > _ROUNDING) & (multiplicity > 0)
         sums = sums[differs]
         multiplicity = multiplicity[differs]
         total = float(sums @ multiplicity)
         n = int(multiplicity.sum())
-        if n <= MOST_ENUMERATED:
+        if n <= MAX_ENUMERATED:
             sums = np.repeat(sums, multiplicity.astype(np.int64))
             signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
             p_value = float(np.mean(abs(signs @ sums) >= abs(total) - _ROUNDING))
@@ -244,15 +247,15 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
             f"the true table has {truth.n_rows} rows, the incomplete one {incomplete.n_rows}; "
             "expected the same rows in the same order"
         )
-    own = dict(zip(truth.names, truth.states, strict=True))
+    true_states = dict(zip(truth.names, truth.states, strict=True))
     states = []
-    for name, known in zip(incomplete.names, incomplete.states, strict=True):
-        if name not in own:
+    for name, labels in zip(incomplete.names, incomplete.states, strict=True):
+        if name not in true_states:
             raise DataError(
                 f"the true table has no column {name!r}; expected the same columns"
             )
-        is_new = find_states(own[name], known) == MISSING
-        states.append((*known, *compress(own[name], is_new)))
+        is_new = find_states(true_states[name], labels) == MISSING
+        states.append((*labels, *compress(true_states[name], is_new)))
     true = aligned_codes(truth, incomplete.names, states)
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
     for row, v in np.argwhere(differs).tolist():
@@ -264,7 +267,7 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
 
 
 SAMPLES = 10_000
-"""Rows that a divergence is estimated from."""
+"""Rows from which a divergence is estimated."""
 
 QUANTILE = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
@@ -272,7 +275,7 @@ QUANTILE = 1.959963984540054
 
 @checked_arguments()
 def effective_size(model: ModelLike) -> int:
-    """Return what belief updating costs: of a network, the size of its clique tree (3.20).
+    """Return the cost of belief updating: of a network, the size of its clique tree (3.20).
 
     Parameters
     ----------
@@ -358,19 +361,16 @@ def divergence(reference: Model, model: Model, *, seed: int = 0) -> Divergence:
 
 
 def _estimated(reference: Model, model: Model, rng: np.random.Generator) -> Divergence:
-    """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
-    p, q = (
-        normalised(m) if isinstance(m, BayesianNetwork) else m
-        for m in (reference, model)
-    )
-    rows = draw_rows(p, SAMPLES, rng)
-    theirs = q.log_likelihood_rows(rows)
-    if np.isneginf(
-        theirs
-    ).any():  # a proof, not an estimate: the reference has drawn such a row
+    """Return the mean log ratio of the probabilities of rows drawn from the reference."""
+    if isinstance(reference, BayesianNetwork):
+        reference = normalised(reference)
+    if isinstance(model, BayesianNetwork):
+        model = normalised(model)
+    rows = draw_rows(reference, SAMPLES, rng)
+    logs = model.log_likelihood_rows(rows)
+    if np.isneginf(logs).any():  # a proof: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))
-    mean = Mean.of(p.log_likelihood_rows(rows) - theirs)
-    low, value, high = (
-        max(0.0, mean.value + k * mean.error) for k in (-QUANTILE, 0.0, QUANTILE)
-    )
-    return Divergence(value, "sampled", (low, high))
+    mean = Mean.of(reference.log_likelihood_rows(rows) - logs)
+    margin = QUANTILE * mean.error
+    interval = (max(0.0, mean.value - margin), max(0.0, mean.value + margin))
+    return Divergence(max(0.0, mean.value), "sampled", interval)

@@ -1,4 +1,4 @@
-"""SL-curves: size against log-likelihood of the models that each language learns from a table.
+"""SL-curves: size against log-likelihood of the models of each class learned from a table.
 
 THESIS, sections 4.1.2 and 5.1.1. Each language gives a sequence of models: networks and decision
 graphs for falling weights of the size, naive Bayes models with more and more components (Algorithm
@@ -39,8 +39,8 @@ from exactlearn.queries.posteriors import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
 
 RATES = (8.0, 4.0, 2.0, 1.0, 0.5)
-"""What a cell of size must gain, as a multiple of AIC's 1; that of BIC, half the logarithm of the
-number of rows, comes to them. More than AIC lets networks of many rows predict best."""
+"""Gains that a cell of size must have, as multiples of AIC's 1; that of BIC, half the logarithm of
+the number of rows, is added. More than AIC lets networks of many rows predict best."""
 
 MAX_SIZE = 30_000
 MAX_COMPONENTS = 100
@@ -57,10 +57,10 @@ WARM_UP = 50
 """Queries that are answered before the clock runs: compilation, and the order of elimination."""
 
 ANSWERS = ("query_accuracy", "query_seconds")
-"""How a model answers random queries."""
+"""Keys of the measures of a model on random queries."""
 
 Weighted = tuple[Model, float | None]
-"""A model, and the weight of the size that it was learned with, if any."""
+"""A model, and the weight of the size with which it was learned, if any."""
 
 
 def networks(
@@ -68,10 +68,8 @@ def networks(
 ) -> Iterator[tuple[BayesianNetwork, float]]:
     """Yield networks of at most three parents; with missing cells, by structural EM."""
     for size_weight in weights:
-        yield (
-            learned_network(dataset, seed, score=PenalisedLikelihood(size_weight)),
-            size_weight,
-        )
+        score = PenalisedLikelihood(size_weight)
+        yield learned_network(dataset, seed, score=score), size_weight
 
 
 def naive_bayes(
@@ -89,8 +87,8 @@ def decision_graphs(
 ) -> Iterator[Weighted]:
     """Yield decision graphs by direct search; of missing cells by structural EM."""
     method: Literal["direct", "em"] = "direct" if dataset.is_complete else "em"
-    found = learn_pdg(dataset, method=method, size_weights=weights, seed=seed).models
-    for model in sorted(found, key=lambda model: -model.size_weight):
+    models = learn_pdg(dataset, method=method, size_weights=weights, seed=seed).models
+    for model in sorted(models, key=lambda model: -model.size_weight):
         yield model.graph, model.size_weight
 
 
@@ -111,7 +109,7 @@ LANGUAGES: Mapping[
     "pdg": decision_graphs,
     "hybrid": hybrid_graphs,
 }
-"""How each language makes its sequence."""
+"""The function that makes the sequence of each model class."""
 
 
 Queries = tuple[Dataset, Dataset]
@@ -136,29 +134,27 @@ def random_queries(dataset: Dataset, n_queries: int, seed: int = 0) -> Queries:
         When no row has so many observed cells.
     """
     observed = dataset.codes != MISSING
-    both = QUERY_VARIABLES + EVIDENCE_VARIABLES
-    weights = np.where(observed.sum(axis=1) >= both, dataset.row_weights, 0.0)
+    n_cells = QUERY_VARIABLES + EVIDENCE_VARIABLES
+    weights = np.where(observed.sum(axis=1) >= n_cells, dataset.row_weights, 0.0)
     if not weights.sum() > 0:
         raise DataError(
-            f"no row has the {both} observed cells that a query of {QUERY_VARIABLES} variables "
+            f"no row has the {n_cells} observed cells that a query of {QUERY_VARIABLES} variables "
             f"given {EVIDENCE_VARIABLES} needs; ask for no queries"
         )
     rng = np.random.default_rng(seed)
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
-    keys = np.where(
-        observed[rows], rng.random((n_queries, dataset.n_variables)), np.inf
+    # The observed cells of each row in a random order: first those of E, then those of Q.
+    keys = rng.random((n_queries, dataset.n_variables))
+    rank = np.where(observed[rows], keys, np.inf).argsort(axis=1).argsort(axis=1)
+    drawn = replace(dataset.part(rows), weights=None)
+    return (
+        replace(drawn, codes=np.where(rank < EVIDENCE_VARIABLES, drawn.codes, MISSING)),
+        replace(drawn, codes=np.where(rank < n_cells, drawn.codes, MISSING)),
     )
-    rank = keys.argsort(axis=1).argsort(axis=1)
-    drawn = dataset.part(rows)
-    given, all_of = (
-        replace(drawn, codes=np.where(rank < k, drawn.codes, MISSING), weights=None)
-        for k in (EVIDENCE_VARIABLES, both)
-    )
-    return given, all_of
 
 
 def answers(model: Model, queries: Queries) -> dict[str, float]:
-    """Return how a model answers: beliefs are updated by e, and by q and e, for each query.
+    """Return accuracy and time of a model's answers: beliefs given e, and given q and e.
 
     A network is queried in its own clique tree, not compiled.
 
@@ -177,20 +173,21 @@ def answers(model: Model, queries: Queries) -> dict[str, float]:
         When the tables of a network would have too many cells.
     """
     update = _belief_update(model)
-    given, all_of = (aligned_codes(part, model.names, model.states) for part in queries)
-    for codes in (given, all_of):
-        update(codes[:WARM_UP])
+    of_e, of_both = (aligned_codes(part, model.names, model.states) for part in queries)
+    update(of_e[:WARM_UP])
+    update(of_both[:WARM_UP])
     begun = process_time()
-    before = update(given)
-    after = update(all_of)
-    seconds = (process_time() - begun) / (2 * len(given))
+    log_e = update(of_e)
+    log_both = update(of_both)
+    seconds = (process_time() - begun) / (2 * len(of_e))
+    # log P(q | e); both logarithms are infinite where e is impossible.
     with np.errstate(invalid="ignore"):
-        logs = np.where(np.isneginf(after), -np.inf, after - before)
+        logs = np.where(np.isneginf(log_both), -np.inf, log_both - log_e)
     return {"query_accuracy": float(logs.mean()), "query_seconds": seconds}
 
 
 def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.float64]]:
-    """Return what finds all posterior marginals of rows, and gives the rows' log-likelihoods."""
+    """Return the function that computes all posterior marginals, and returns log-likelihoods."""
     if isinstance(model, BayesianNetwork):
         network = prepared(model)
         return lambda codes: eliminated(network, codes)[1]
@@ -261,21 +258,25 @@ def sl_curves(
     rates = (*RATES, log(max(2.0, require_weight(train))) / 2)
     require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
-    asked = random_queries(test, queries, seed) if queries else None
+    drawn = random_queries(test, queries, seed) if queries else None
     rows: list[dict[str, Any]] = []
     unfinished: list[str] = []
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(counted("model class", languages, len(languages))):
-            share = control.left / (len(languages) - k)
-            with SearchControl.within(share).running() as own:
+            seconds = control.left / (len(languages) - k)
+            with SearchControl.within(seconds).running() as of_language:
                 models = LANGUAGES[language](train, weights, seed)
-                points = _points(models, len(weights), train, test, asked)
+                points = _points(models, len(weights), train, test, drawn)
                 rows += [{"language": language, **point} for point in points]
-                if own.is_over:
+                if of_language.is_over:
                     unfinished.append(language)
     frame = pd.DataFrame(rows)
     frame.attrs["unfinished"] = unfinished
     return frame
+
+
+IDENTITY = ("effective_size", "parameters", "train", "test")
+"""Figures that are the same of equal models."""
 
 
 def _points(
@@ -287,18 +288,18 @@ def _points(
 ) -> Iterator[dict[str, Any]]:
     """Yield the models of a language as rows; of equal models for two weights the first one."""
     begun = process_time()
-    last = None
+    last: tuple[Any, ...] | None = None
     try:
         for model, size_weight in counted("model", models, n_models):
             if last is not None and SearchControl.within().is_over:  # cut short
                 return
             seconds = process_time() - begun
             row = _point(model, train, test, queries)
-            found = row["effective_size"], row["parameters"], row["train"], row["test"]
-            if found != last:
+            key = tuple(row[name] for name in IDENTITY)
+            if key != last:
                 yield {"size_weight": size_weight, "seconds": seconds, **row}
             begun = process_time()
-            last = found
+            last = key
     except TooLargeError:  # larger ones are not easier
         if last is None:
             raise
@@ -310,17 +311,20 @@ def _point(
     """Return sizes, log-likelihoods per row, criteria and answers of a model; and the model."""
     size = effective_size(model)
     parameters = model.representational_size
-    totals = [part.total(model.log_likelihood_rows(part)) for part in (train, test)]
-    n_train, n_test = (float(part.row_weights.sum()) for part in (train, test))
-    counted = size if isinstance(model, DecisionGraph) else parameters
-    asked = queries if size <= MAX_QUERIED else None
+    of_train = train.total(model.log_likelihood_rows(train))
+    of_test = test.total(model.log_likelihood_rows(test))
+    n_train = float(train.row_weights.sum())
+    counted_size = size if isinstance(model, DecisionGraph) else parameters
+    answered = dict.fromkeys(ANSWERS, nan)
+    if queries is not None and size <= MAX_QUERIED:
+        answered = answers(model, queries)
     return {
         "effective_size": size,
         "parameters": parameters,
-        "train": totals[0] / n_train,
-        "test": totals[1] / n_test,
-        "bic": totals[0] - log(n_train) / 2 * counted,
-        "aic": totals[0] - counted,
-        **(answers(model, asked) if asked else dict.fromkeys(ANSWERS, nan)),
+        "train": of_train / n_train,
+        "test": of_test / float(test.row_weights.sum()),
+        "bic": of_train - log(n_train) / 2 * counted_size,
+        "aic": of_train - counted_size,
+        **answered,
         "model": model,
     }

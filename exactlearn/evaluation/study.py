@@ -1,6 +1,6 @@
 """Studies: each run is done once, and kept in a file that a later call resumes.
 
-The file is a JSON object: what each run gave, or why it failed, by its title.
+The file is a JSON object: the record of each run, or why it failed, by the run's title.
 
 The study of imputers is the protocol of ``compare``: each condition is a table and a mechanism that
 hides cells of it; all methods complete the same cells, in each repetition others. A method is
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from exactlearn.imputation.learning import Imputed
 
 Found = dict[str, Any]
-"""What a run gave, as JSON knows it."""
+"""The record of a run, as JSON knows it."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ class PlannedRun:
     title
         Which run, in a line of text that no other run of the study has.
     work
-        Does it, within the control that runs in its thread; for several processes it must pickle.
+        The function that does it, within the control that runs in its thread; for several
+        processes it must pickle.
     settings
-        What the result depends on beside the version; a run with other settings is done again.
+        All that the result depends on beside the version; a run with other settings is done again.
     """
 
     title: str
@@ -62,7 +63,7 @@ class PlannedRun:
 
     @property
     def learning(self) -> str:
-        """What a stored run must have been done with: the settings and the version."""
+        """The settings and the version, with which a stored run must have been done."""
         return f"{self.settings} exactlearn {exactlearn.__version__}".strip()
 
 
@@ -73,10 +74,9 @@ class Study:
     Parameters
     ----------
     runs
-        What is done: data sets, repetitions and methods.
+        The runs: data sets, repetitions and methods.
     path
-        The file that keeps each run, and what it kept; its folder is made. Without it nothing is
-        kept.
+        The file that keeps the records; its folder is made. Without it nothing is kept.
     jobs
         Number of processes; with one, all runs in this process. More import the script that they
         are started from, whose own work must stand below ``if __name__ == "__main__":``.
@@ -98,7 +98,7 @@ class Study:
     >>> runs = [PlannedRun(str(k), lambda k=k: {"value": k * k}) for k in range(3)]
     >>> study = Study(runs)
     >>> study.run()
-    >>> [found["value"] for found in study.found()]
+    >>> [record["value"] for record in study.found()]
     [0, 1, 4]
     """
 
@@ -111,113 +111,115 @@ class Study:
     done: dict[str, Found] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read what an earlier study has kept."""
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            found = read_json(self.path) if self.path.exists() else {}
-            if not isinstance(found, dict) or not all(
-                isinstance(x, dict) for x in found.values()
-            ):
+        """Read the records that an earlier study has kept."""
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        records = read_json(self.path) if self.path.exists() else {}
+        is_study = isinstance(records, dict)
+        if not is_study or not all(isinstance(x, dict) for x in records.values()):
+            raise FormatError(
+                f"{self.path}: no record of repetitions; name another folder"
+            )
+        for title, record in records.items():
+            if record.pop("checksum", None) != _checksum(record):
                 raise FormatError(
-                    f"{self.path}: no record of repetitions; name another folder"
+                    f"{self.path}, key '{title}': not as it was written when the run was "
+                    "done; remove the key, and the run is done again"
                 )
-            for title, run in found.items():
-                if run.pop("checksum", None) != _checksum(run):
-                    raise FormatError(
-                        f"{self.path}, key '{title}': not as it was written when the run was "
-                        "done; remove the key, and the run is done again"
-                    )
-            self.done = found
+        self.done = records
 
     def run(self) -> None:
-        """Do what is not yet done.
+        """Do the runs that are not yet done.
 
-        What fails is kept with its ``"error"``, and what is cut short is kept as ``"unfinished"``;
-        a later study runs both again.
+        A run that fails is kept with its ``"error"``, and one that is cut short as
+        ``"unfinished"``; a later study runs both again.
         """
         waiting = [planned for planned in self.runs if not self.is_done(planned)]
         if self.control.is_over:
             return
         with self.control.running():
-            for planned, found in counted("run", self._finished(waiting), len(waiting)):
-                self.done[planned.title] = strict(found) | {
-                    "learning": planned.learning
-                }
-                if self.path is not None:
-                    kept = {
-                        title: {**run, "checksum": _checksum(run)}
-                        for title, run in self.done.items()
-                    }
-                    text = json.dumps(kept, allow_nan=False, sort_keys=True)
-                    atomic_write(self.path, text + "\n")
+            finished = self._finished(waiting)
+            for planned, record in counted("run", finished, len(waiting)):
+                learning = {"learning": planned.learning}
+                self.done[planned.title] = strict(record) | learning
+                self._keep()
+
+    def _keep(self) -> None:
+        """Write the records, each with its checksum."""
+        if self.path is None:
+            return
+        kept = {
+            title: {**record, "checksum": _checksum(record)}
+            for title, record in self.done.items()
+        }
+        text = json.dumps(kept, allow_nan=False, sort_keys=True)
+        atomic_write(self.path, text + "\n")
 
     def known(self, planned: PlannedRun) -> Found | None:
-        """Return what a run gave, if it was done with the same settings."""
-        found = self.done.get(planned.title)
-        return (
-            found
-            if found is not None and found.get("learning") == planned.learning
-            else None
-        )
+        """Return the record of a run, if it was done with the same settings."""
+        record = self.done.get(planned.title, {})
+        return record if record.get("learning") == planned.learning else None
 
     def is_done(self, planned: PlannedRun) -> bool:
         """Return whether a run has neither failed nor been cut short."""
-        found = self.known(planned) or {"error": "not done"}
-        return "error" not in found and not found.get("unfinished")
+        record = self.known(planned) or {"error": "not done"}
+        return "error" not in record and not record.get("unfinished")
 
     def found(self) -> Iterator[Found]:
-        """Yield what the runs gave, in their order, without those that are not done or failed."""
-        known = filter(None, map(self.known, self.runs))
-        return (found for found in known if "error" not in found)
+        """Yield the records of the runs, in their order, without those not done or failed."""
+        records = filter(None, map(self.known, self.runs))
+        return (record for record in records if "error" not in record)
 
     def failures(self) -> Iterator[tuple[PlannedRun, str]]:
         """Yield the runs that failed, and why."""
         for planned in self.runs:
-            if "error" in (found := self.known(planned) or {}):
-                yield planned, found["error"]
+            record = self.known(planned) or {}
+            if "error" in record:
+                yield planned, record["error"]
 
     def _finished(
         self, waiting: Sequence[PlannedRun]
     ) -> Iterator[tuple[PlannedRun, Found]]:
-        """Do runs here, in processes or on a cluster; yield each with what it gave."""
+        """Do runs here, in processes or on a cluster; yield each with its record."""
         if self.cluster is None and self.jobs == 1:
             for k, planned in enumerate(waiting):
                 if self.control.is_over:
                     return
                 self.on_begin(planned.title)
-                yield (
-                    planned,
-                    _result(planned.work, self.control.left / (len(waiting) - k)),
-                )
+                seconds = self.control.left / (len(waiting) - k)
+                yield planned, _record_of(planned.work, seconds)
             return
         with executors.running(self.cluster) as client:
-            places = self.jobs if client is None else sum(client.nthreads().values())
-            share = self.control.left / max(1, ceil(len(waiting) / max(1, places)))
-            tasks = [(planned.work, share) for planned in waiting]
+            workers = self.jobs if client is None else sum(client.nthreads().values())
+            rounds = max(1, ceil(len(waiting) / max(1, workers)))
+            tasks = [(planned.work, self.control.left / rounds) for planned in waiting]
             if client is None:
                 finished = _finished_by_processes(tasks, self.jobs, self.control)
             else:
-                finished = executors.finished(_result, tasks, client)
-            for number, found in finished:
+                finished = executors.finished(_record_of, tasks, client)
+            for number, record in finished:
                 self.on_begin(waiting[number].title)
-                yield waiting[number], found
+                yield waiting[number], record
 
 
-def _checksum(run: Found) -> int:
-    """Return the checksum of what a run gave."""
-    return crc32(json.dumps(run, sort_keys=True).encode())
+def _checksum(record: Found) -> int:
+    """Return the checksum of the record of a run."""
+    return crc32(json.dumps(record, sort_keys=True).encode())
 
 
 def _finished_by_processes(
     tasks: Sequence[tuple[Any, ...]], jobs: int, control: SearchControl
 ) -> Iterator[tuple[int, Found]]:
-    """Yield number and result of each task as it ends; a common event tells processes to stop."""
+    """Yield number and record of each task as it ends; a common event tells processes to stop."""
     context = get_context("spawn")
     stop = context.Event()
     pool = ProcessPoolExecutor(jobs, context, _watch, (stop,))
     try:
-        with interrupts_ignored():  # this process tells the others
-            futures = {pool.submit(_result, *task): k for k, task in enumerate(tasks)}
+        with interrupts_ignored():  # the event stops these processes
+            futures = {
+                pool.submit(_record_of, *task): k for k, task in enumerate(tasks)
+            }
         pending = set(futures)
         while pending:
             done, pending = wait(pending, executors.POLL_INTERVAL, FIRST_COMPLETED)
@@ -232,15 +234,16 @@ def _finished_by_processes(
         pool.shutdown(wait=not control.is_over, cancel_futures=True)
 
 
-def _result(run: Callable[[], Found], seconds: float) -> Found:
-    """Return what a run gives within a time, or why it fails."""
+def _record_of(work: Callable[[], Found], seconds: float) -> Found:
+    """Return the record of a run within a time, or why it failed."""
     with SearchControl.within(seconds).running() as control:
         _RUNNING[:] = [control]
         try:
-            return run() | ({"unfinished": True} if control.is_over else {})
+            record = work()
+            return record | ({"unfinished": True} if control.is_over else {})
         except ExactlearnError as error:
             return {"error": str(error)}
-        except Exception as error:  # of one run: the others go on
+        except Exception as error:  # the other runs go on
             return {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -249,11 +252,11 @@ _RUNNING: list[SearchControl] = []
 
 
 def _watch(stop: Event) -> None:
-    """Stop what this process runs once the event is set; end it when its parent is gone."""
+    """Stop the run of this process once the event is set; end it when its parent is gone."""
 
     def watch() -> None:
-        above = parent_process()
-        while above is not None and above.is_alive():
+        parent = parent_process()
+        while parent is not None and parent.is_alive():
             if stop.wait(executors.POLL_INTERVAL):
                 for control in _RUNNING:
                     control.stop()
@@ -273,7 +276,7 @@ METRICS: Mapping[str, tuple[str, int]] = {
     "accuracy": ("right", 1),
     "log_loss": ("losses", -1),
 }
-"""The key of a run that has it row by row, and whether more of it is better."""
+"""The key of a record that has the metric row by row, and its sign: 1 where more is better."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,9 +286,10 @@ class Condition:
     Parameters
     ----------
     table, hidden
-        Name of the table, and what hides its cells.
+        Name of the table, and the mechanism that hides its cells.
     draw
-        Returns the incomplete table and its truth by a seed; for several processes it must pickle.
+        The function of a seed that returns the incomplete table and its truth; for several
+        processes it must pickle.
     digest
         Digest of the table's contents: a run on another table of the same name is done again.
     is_redrawn
@@ -307,13 +311,13 @@ class ImputationStudy:
     Parameters
     ----------
     conditions
-        With different names of tables, or of what hides their cells.
+        With different names of tables, or of the mechanisms that hide their cells.
     methods
-        What completes a table, by names.
+        Functions that complete a table, by names.
     seeds
-        One for each repetition; the same hide the same cells.
+        The seed of each repetition; equal seeds hide the same cells.
     settings
-        What answers depend on beside the table and the seed; with others a run is done again.
+        All that answers depend on beside the table and the seed; with others a run is done again.
     """
 
     conditions: Sequence[Condition]
@@ -323,42 +327,45 @@ class ImputationStudy:
 
     def runs(self) -> list[PlannedRun]:
         """Return the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
-        pairs = [
-            (condition, seed) for seed in self.seeds for condition in self.conditions
+        return [
+            run
+            for seed in self.seeds
+            for condition in self.conditions
+            for run in self._repetition(condition, seed).values()
         ]
-        return [run for pair in pairs for run in self._repetition(*pair).values()]
 
     def _repetition(self, condition: Condition, seed: int) -> dict[str, PlannedRun]:
+        """Return the run of each method in a repetition of a condition."""
         words = [condition.table, condition.hidden, str(seed)]
         title = ", ".join(filter(None, words))
         settings = f"{self.settings} {condition.digest}"
-        return {
-            method: PlannedRun(
-                f"{title}: {method}",
-                partial(completed, condition, complete, method, seed),
-                settings,
-            )
-            for method, complete in self.methods.items()
-        }
+        runs = {}
+        for method, complete in self.methods.items():
+            work = partial(completed, condition, complete, method, seed)
+            runs[method] = PlannedRun(f"{title}: {method}", work, settings)
+        return runs
 
     def repetitions(self, study: Study, condition: Condition) -> list[dict[str, Found]]:
-        """Return for each repetition of a condition what all methods gave; only whole ones.
+        """Return for each repetition of a condition the records of all methods; only whole ones.
 
         A method that failed where others did not has no accuracy and no loss.
         """
-        found = []
+        repetitions = []
         for seed in self.seeds:
-            planned = self._repetition(condition, seed)
-            runs = {method: study.known(run) or {} for method, run in planned.items()}
-            done = [
-                run for method, run in runs.items() if study.is_done(planned[method])
-            ]
-            if done and all(run in done or "error" in run for run in runs.values()):
-                failed = {"status": "failed", "cells": done[0]["cells"]}
-                found.append(
-                    {m: run if run in done else failed for m, run in runs.items()}
-                )
-        return found
+            records: dict[str, Found] = {}
+            failed: list[str] = []
+            runs = self._repetition(condition, seed)
+            for method, planned in runs.items():
+                record = study.known(planned) or {}
+                if study.is_done(planned):
+                    records[method] = record
+                elif "error" in record:
+                    failed.append(method)
+            if records and len(records) + len(failed) == len(runs):
+                cells = next(iter(records.values()))["cells"]
+                failure = {"status": "failed", "cells": cells}
+                repetitions.append({x: records.get(x, failure) for x in runs})
+        return repetitions
 
 
 def completed(
@@ -368,40 +375,49 @@ def completed(
 
     Returns
     -------
-    found
+    record
         The method and the status of its search; accuracy and log_loss, NaN where they are not
         known; score, bound and gap, NaN or infinite for a method without; seconds and cpu_seconds;
-        how many cells are judged, by the weights of their rows; how many of each row are ``right``,
-        the loss of each row, and the names and weights of the rows as ``units`` and ``weights``
-        (:meth:`ClusteredTest.of`).
+        the number of judged cells, by the weights of their rows; of each row the number of cells
+        completed ``right``, and the loss; and the names and weights of the rows as ``units`` and
+        ``weights`` (:meth:`ClusteredTest.of`).
     """
     incomplete, truth = condition.draw(seed)
     begun = time.monotonic()
     begun_cpu = time.process_time()
-    found = complete(incomplete, seed)
-    cpu = time.process_time() - begun_cpu
-    seconds = time.monotonic() - begun
-    known = {key: getattr(found, key) for key in ("status", "score", "bound", "gap")}
-    known |= {"method": method, "accuracy": nan, "log_loss": nan, "cells": 0}
-    known |= {"seconds": seconds, "cpu_seconds": cpu}
-    if truth is None or found.values is None:
-        return known
-    cells = JudgedCells.of(incomplete, found.values, truth, found.probabilities)
-    rows = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
+    completion = complete(incomplete, seed)
+    record: Found = {
+        "status": completion.status,
+        "score": completion.score,
+        "bound": completion.bound,
+        "gap": completion.gap,
+        "method": method,
+        "accuracy": nan,
+        "log_loss": nan,
+        "cells": 0,
+        "seconds": time.monotonic() - begun,
+        "cpu_seconds": time.process_time() - begun_cpu,
+    }
+    values = completion.values
+    if truth is None or values is None:
+        return record
+    cells = JudgedCells.of(incomplete, values, truth, completion.probabilities)
+    sums_by_row = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
+    losses = None
+    if cells.losses is not None:
+        losses = sums_by_row(cells.losses).round(6).tolist()
     n_cells = float(cells.weights.sum())
     units: list[Any] = [*range(truth.n_rows)]
     if condition.is_redrawn:
         units = [f"{seed}: {row}" for row in units]
     elif truth.row_index is not None and truth.row_index.is_unique:
         units = truth.row_index.tolist()
-    return known | {
+    return record | {
         "accuracy": cells.accuracy,
         "log_loss": cells.log_loss,
         "cells": int(n_cells) if n_cells.is_integer() else n_cells,
-        "right": rows(cells.right).tolist(),
-        "losses": None
-        if cells.losses is None
-        else rows(cells.losses).round(6).tolist(),
+        "right": sums_by_row(cells.right).tolist(),
+        "losses": losses,
         "units": units,
         "weights": incomplete.row_weights.tolist(),
     }
@@ -410,7 +426,7 @@ def completed(
 def ahead(
     runs: Sequence[Mapping[str, Found]], first: str, second: str, metric: str
 ) -> ClusteredTest:
-    """Return how far a method is ahead of another: more accuracy, or less loss.
+    """Return the test of a method against another: more accuracy, or less loss.
 
     Parameters
     ----------
@@ -419,16 +435,22 @@ def ahead(
     first, second
         Two methods.
     metric
-        What they are judged by; without it in a run the difference is NaN.
+        A metric of `METRICS`; without it in a run the difference is NaN.
     """
     key, sign = METRICS[metric]
-    if any(run[m].get(key) is None for run in runs for m in (first, second)):
+    pairs = [(run[first], run[second]) for run in runs]
+    if any(a.get(key) is None or b.get(key) is None for a, b in pairs):
         return ClusteredTest(nan, nan)
-    differences = [sign * np.subtract(r[first][key], r[second][key]) for r in runs]
-    units = [r[first]["units"] for r in runs]
-    weights = [np.asarray(r[first]["weights"]) for r in runs]
-    cells = sum(r[first]["cells"] for r in runs)
-    return ClusteredTest.of(differences, cells, units, weights)
+    return ClusteredTest.of(
+        differences=[sign * np.subtract(a[key], b[key]) for a, b in pairs],
+        cells=sum(a["cells"] for a, _ in pairs),
+        units=[a["units"] for a, _ in pairs],
+        weights=[np.asarray(a["weights"]) for a, _ in pairs],
+    )
+
+
+MEANS = ("accuracy", "log_loss", "score", "bound", "gap", "seconds", "cpu_seconds")
+"""Keys of records whose means over the repetitions are reported."""
 
 
 def method_rows(
@@ -441,33 +463,26 @@ def method_rows(
     Parameters
     ----------
     condition
-        What was run.
+        The condition.
     runs
         Its repetitions, at least one.
     """
     reference = next(iter(runs[0]))
     for method in runs[0]:
-        own = [run[method] for run in runs]
+        records = [run[method] for run in runs]
+        ends = [record["status"] for record in records]
         row: dict[str, Any] = {
             "table": condition.table,
             "hidden": condition.hidden,
             "method": method,
             "tables": len(runs),
-            "cells": sum(found["cells"] for found in own),
-            "proven": sum(found["status"] in ("optimal", "t-local") for found in own),
-            "limited": sum(found["status"] == "feasible" for found in own),
+            "cells": sum(record["cells"] for record in records),
+            "proven": ends.count("optimal") + ends.count("t-local"),
+            "limited": ends.count("feasible"),
             "reference": reference,
         }
-        for key in (
-            "accuracy",
-            "log_loss",
-            "score",
-            "bound",
-            "gap",
-            "seconds",
-            "cpu_seconds",
-        ):
-            mean = Mean.of(found.get(key) for found in own)
+        for key in MEANS:
+            mean = Mean.of(record.get(key) for record in records)
             row |= {key: mean.value, f"{key}_error": mean.error}
         for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):
             test = ahead(runs, method, reference, metric)
