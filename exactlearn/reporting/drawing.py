@@ -18,7 +18,7 @@ FULL = 0.03
 """Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
 fewer rows, less colour."""
 
-MOST_STATES = 8
+MAX_STATES = 8
 """Most states of a variable whose probabilities are drawn."""
 
 ARC_WIDTH = 1.0
@@ -115,27 +115,30 @@ def with_posteriors(
         Weight of each state of the observed variables, drawn as a share of their largest.
     """
     labels = list(drawing.labels)
-    shares = {}
+    bars = {}
     for box, name in enumerate(drawing.labels):
-        if name in posterior or name in evidence:
-            weights = posterior.get(name) or evidence[name]
+        weights = posterior.get(name) or evidence.get(name)
+        if weights:
             top = 1.0 if name in posterior else max(weights.values())
-            states = _most_probable(
-                {state: weight / top for state, weight in weights.items()}
-            )
-            labels[box], shares[box] = _box_label(name, states), tuple(states.values())
+            states = _most_probable({x: weights[x] / top for x in weights})
+            labels[box] = _box_label(name, states)
+            bars[box] = tuple(states.values())
     observed = frozenset(
         box for box, name in enumerate(drawing.labels) if name in evidence
     )
-    return replace(drawing, labels=tuple(labels), shares=shares, observed=observed)
+    return replace(drawing, labels=tuple(labels), shares=bars, observed=observed)
 
 
 def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
     """Return the most probable states, in their order, and the sum of the others."""
-    kept = sorted(states, key=states.__getitem__, reverse=True)[:MOST_STATES]
-    left = {state: p for state, p in states.items() if state not in kept}
-    own = {state: p for state, p in states.items() if state in kept}
-    return {**own, f"{len(left)} more": sum(left.values())} if left else own
+    ranked = sorted(states, key=states.__getitem__, reverse=True)
+    left_out = {*ranked[MAX_STATES:]}
+    shown = {state: p for state, p in states.items() if state not in left_out}
+    if left_out:
+        shown[f"{len(left_out)} more"] = sum(
+            p for state, p in states.items() if state in left_out
+        )
+    return shown
 
 
 def structure_drawing(named: NamedGraph) -> Drawing:
@@ -153,25 +156,27 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     States that lead to the same successor share an arc. Arcs of states of probability zero are
     left out, and so are the nodes that no row of positive probability reaches.
     """
-    states_of: dict[tuple[int, int], list[str]] = {}
-    for v, name_states in enumerate(graph.states):
-        successors = graph.successors_of(v)
-        parameters = graph.parameters_of(v)
-        for (k, s, _), to in np.ndenumerate(successors):
-            if parameters[k, s] > 0:
-                arc = (int(graph.first_nodes[v]) + k, int(to))
-                states_of.setdefault(arc, []).append(name_states[s])
     reach = _reach(graph)
     shown = np.flatnonzero(reach > 0).tolist()
     place = {node: k for k, node in enumerate(shown)}
-    kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
+    # The states on each arc between nodes that are shown.
+    arcs: dict[tuple[int, int], list[str]] = {}
+    for v, states in enumerate(graph.states):
+        parameters = graph.parameters_of(v)
+        for (k, state, _), successor in np.ndenumerate(graph.successors_of(v)):
+            node = int(graph.first_nodes[v]) + k
+            if node in place and parameters[k, state] > 0:
+                arcs.setdefault((node, int(successor)), []).append(states[state])
     above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
     return Drawing(
-        tuple(_node_label(graph, node) for node in shown),
-        tuple((place[a], place[b]) for a, b in kept),
-        tuple(_arc_label(graph, a, states) for (a, _), states in kept.items()),
-        tuple(reach[shown].tolist()),
-        network_drawing(graph.names, above),
+        labels=tuple(
+            _box_label(graph.names[graph.variable[node]], _distribution(graph, node))
+            for node in shown
+        ),
+        arcs=tuple((place[a], place[b]) for a, b in arcs),
+        arc_labels=tuple(_arc_label(graph, a, arcs[a, b]) for a, b in arcs),
+        reach=tuple(reach[shown].tolist()),
+        beside=network_drawing(graph.names, above),
     )
 
 
@@ -187,22 +192,20 @@ def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
     return reach
 
 
-def _node_label(graph: DecisionGraph, node: int) -> str:
+def _distribution(graph: DecisionGraph, node: int) -> dict[str, float]:
+    """Return the probability of each state at a node."""
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    return _box_label(
-        graph.names[v], dict(zip(graph.states[v], row.tolist(), strict=True))
-    )
+    return dict(zip(graph.states[v], row.tolist(), strict=True))
 
 
 def _box_label(name: str, states: Mapping[str, float]) -> str:
-    return "\n".join(
-        [name, *(f"{state}: {probability(p)}" for state, p in states.items())]
-    )
+    """Return a name, and a line for each state below it."""
+    lines = [f"{state}: {probability(p)}" for state, p in states.items()]
+    return "\n".join([name, *lines])
 
 
 def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
     """Return the states of an arc, or nothing when every possible state takes it."""
-    v = int(graph.variable[node])
-    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
+    n_possible = np.count_nonzero([*_distribution(graph, node).values()])
+    return "" if len(states) == n_possible > 1 else ", ".join(states)

@@ -6,7 +6,7 @@ Places are those of :mod:`exactlearn.reporting.layered_layout`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -24,7 +24,7 @@ SMALL_LETTER = 0.066
 
 GAP = 0.55
 STEEPNESS = 0.06
-MOST_GAP = 1.6
+MAX_GAP = 1.6
 """Least height between two layers, its growth by the sideways run of their arcs, and its most."""
 
 MAX_BOXES = 400
@@ -73,79 +73,84 @@ class PlacedDrawing:
         self.drawing = drawing
         self.beside = None if drawing.beside is None else PlacedDrawing(drawing.beside)
         widths = [_width(label) for label in drawing.labels]
-        places = layered_layout(widths, drawing.arcs, space=0.3, lane=0.12)
         heights = [0.15 + LINE * len(label.split("\n")) for label in drawing.labels]
-        tops = _layer_tops(places, heights)
+        places = layered_layout(widths, drawing.arcs, space=0.3, lane=0.12)
+        layers = _layer_heights(places, heights)
         self.boxes = [
-            Box(float(x) - width / 2 + MARGIN, tops[k][0], width, height)
+            Box(float(x) - width / 2 + MARGIN, layers[k][0], width, height)
             for x, k, width, height in zip(
                 places.x, places.layer, widths, heights, strict=True
             )
         ]
-        self.curves = [
-            _smooth(points)
-            for points in _courses(self.boxes, drawing.arcs, places, tops)
-        ]
+        courses = _courses(self.boxes, drawing.arcs, places, layers)
+        self.curves = [_smooth(points) for points in courses]
         self.label_places = _label_places(self.curves, drawing.arc_labels)
+        # The size is that of boxes and curves with a margin.
         right = [box.left + box.width for box in self.boxes]
-        right += [x for curve in self.curves for x, _ in curve]
-        low = [box.top + box.height for box in self.boxes]
-        self.size: Point = (
-            max(right, default=0.3) + MARGIN,
-            max(low, default=0.3) + MARGIN,
-        )
-        width, height = (0.0, 0.0) if self.beside is None else self.beside.size
-        self.whole_size: Point = width + self.size[0], max(height, self.size[1])
+        right += [x for x, _ in chain.from_iterable(self.curves)]
+        bottom = [box.top + box.height for box in self.boxes]
+        width = max(right, default=0.3) + MARGIN
+        height = max(bottom, default=0.3) + MARGIN
+        self.size: Point = (width, height)
+        self.whole_size = self.size
+        if self.beside is not None:
+            left, beside_height = self.beside.size
+            self.whole_size = (left + width, max(beside_height, height))
 
 
 def _width(label: str) -> float:
+    """Return the width of a box with a text."""
     return 0.25 + LETTER * max(map(len, label.split("\n")))
 
 
-def _layer_tops(places: LayeredLayout, heights: Sequence[float]) -> list[Point]:
-    """Return where each layer begins and ends; arcs that run far sideways get more height."""
-    tops: list[Point] = []
-    y = MARGIN
-    sideways = np.zeros(int(places.layer.max(initial=-1)) + 2)
+def _layer_heights(places: LayeredLayout, heights: Sequence[float]) -> list[Point]:
+    """Return top and bottom of each layer; arcs that run far sideways get more height."""
+    n_layers = int(places.layer.max(initial=-1)) + 1
+    sideways = np.zeros(n_layers + 1)
     for course in places.courses:
         for (x0, k), (x1, _) in pairwise(course):
             sideways[k] = max(sideways[k], abs(x1 - x0))
-    for k, run in enumerate(sideways[:-1]):
-        inside = [h for h, at in zip(heights, places.layer, strict=True) if at == k]
-        tops.append((y, y + max(inside, default=0.0)))
-        y = tops[-1][1] + min(MOST_GAP, GAP + STEEPNESS * float(run))
-    return tops
+    tallest = np.zeros(n_layers)
+    np.maximum.at(tallest, places.layer, heights)
+    layers: list[Point] = []
+    top = MARGIN
+    for height, run in zip(tallest.tolist(), sideways[:-1].tolist(), strict=True):
+        layers.append((top, top + height))
+        top += height + min(MAX_GAP, GAP + STEEPNESS * run)
+    return layers
 
 
 def _courses(
     boxes: Sequence[Box],
     arcs: Sequence[tuple[int, int]],
     places: LayeredLayout,
-    tops: Sequence[Point],
+    layers: Sequence[Point],
 ) -> list[list[Point]]:
-    """Return the points of each arc, from the box it leaves, straight through layers, to the other.
+    """Return the points of each arc, from the box it leaves, straight through layers, to its end.
 
-    The ends of arcs at one side of a box are spread in the order of where they lead.
+    The ends of arcs at one side of a box are spread in the order of the points they lead to.
     """
-    inner = [[(x + MARGIN, k) for x, k in course[1:-1]] for course in places.courses]
-    ends: dict[tuple[int, bool], list[tuple[float, int]]] = {}
+    # The arcs at each side of a box, with the next point of each.
+    sides: dict[tuple[int, bool], list[tuple[float, int]]] = {}
     for number, (a, b) in enumerate(arcs):
-        passed = [boxes[a].middle, *(x for x, _ in inner[number]), boxes[b].middle]
-        ends.setdefault((a, True), []).append((passed[1], number))
-        ends.setdefault((b, False), []).append((passed[-2], number))
-    at: dict[tuple[bool, int], float] = {}
-    for (box, leaves), own in ends.items():
-        step = min(0.14, 0.7 * boxes[box].width / len(own))
-        for k, (_, number) in enumerate(sorted(own)):
-            at[leaves, number] = boxes[box].middle + step * (k - (len(own) - 1) / 2)
-    return [
-        [
-            (at[True, number], boxes[a].top + boxes[a].height),
-            *((x, y) for x, k in inner[number] for y in tops[k]),
-            (at[False, number], boxes[b].top),
-        ]
-        for number, (a, b) in enumerate(arcs)
-    ]
+        inner = [x + MARGIN for x, _ in places.courses[number][1:-1]]
+        passed = [boxes[a].middle, *inner, boxes[b].middle]
+        sides.setdefault((a, True), []).append((passed[1], number))
+        sides.setdefault((b, False), []).append((passed[-2], number))
+    ends: dict[tuple[bool, int], float] = {}
+    for (box, is_tail), points in sides.items():
+        step = min(0.14, 0.7 * boxes[box].width / len(points))
+        left = boxes[box].middle - step * (len(points) - 1) / 2
+        for k, (_, number) in enumerate(sorted(points)):
+            ends[is_tail, number] = left + step * k
+    courses = []
+    for number, (a, b) in enumerate(arcs):
+        crossed = places.courses[number][1:-1]
+        through = [(x + MARGIN, y) for x, k in crossed for y in layers[k]]
+        tail = (ends[True, number], boxes[a].top + boxes[a].height)
+        head = (ends[False, number], boxes[b].top)
+        courses.append([tail, *through, head])
+    return courses
 
 
 def _smooth(points: Sequence[Point]) -> list[Point]:
@@ -153,22 +158,18 @@ def _smooth(points: Sequence[Point]) -> list[Point]:
 
     Slopes are those of monotone cubic interpolation (Fritsch and Butland 1984), sideways by height.
     """
-    pieces = [
-        (x1 - x0) / (y1 - y0) if y1 > y0 else 0.0
-        for (x0, y0), (x1, y1) in pairwise(points)
-    ]
+    pieces = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        pieces.append((x1 - x0) / (y1 - y0) if y1 > y0 else 0.0)
     inner = [2 * a * b / (a + b) if a * b > 0 else 0.0 for a, b in pairwise(pieces)]
     slopes = [pieces[0] / 2, *inner, pieces[-1] / 2]
     curve = [points[0]]
-    for ((x0, y0), (x1, y1)), (s0, s1) in zip(
-        pairwise(points), pairwise(slopes), strict=True
-    ):
+    for k, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
+        # Two control points, each a third of the height from its end.
         third = (y1 - y0) / 3
-        curve += [
-            (x0 + s0 * third, y0 + third),
-            (x1 - s1 * third, y1 - third),
-            (x1, y1),
-        ]
+        curve.append((x0 + slopes[k] * third, y0 + third))
+        curve.append((x1 - slopes[k + 1] * third, y1 - third))
+        curve.append((x1, y1))
     return curve
 
 
@@ -180,31 +181,33 @@ def _label_places(
     The first choice is where the arcs of one box have parted; it may be taken where arcs cross.
     """
     written: list[tuple[float, float, float]] = []
-    found = []
+    places = []
     for curve, label in zip(curves, labels, strict=True):
         width = 0.05 + SMALL_LETTER * len(label)
         choices = [_on_curve(curve, t) for t in (0.4, 0.3, 0.5, 0.6)]
-        free = (
-            (x, y)
-            for x, y in choices
-            if all(
-                abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2
-                for u, v, w in written
-            )
-        )
-        found.append(next(free, choices[0]))
+        free = (place for place in choices if _is_free(place, width, written))
+        x, y = next(free, choices[0])
+        places.append((x, y))
         if label:
-            written.append((*found[-1], width))
-    return found
+            written.append((x, y, width))
+    return places
+
+
+def _is_free(
+    place: Point, width: float, written: Sequence[tuple[float, float, float]]
+) -> bool:
+    """Return whether a label at a place covers none of those that are written."""
+    x, y = place
+    return all(
+        abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2 for u, v, w in written
+    )
 
 
 def _on_curve(curve: Sequence[Point], t: float) -> Point:
     """Return a point of a curve's first piece."""
-    weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3
-    x, y = (
-        sum(w * point[axis] for w, point in zip(weights, curve[:4], strict=True))
-        for axis in (0, 1)
-    )
+    s = 1 - t
+    weights = np.array([s**3, 3 * t * s**2, 3 * t**2 * s, t**3])
+    x, y = (weights @ np.array(curve[:4])).tolist()
     return x, y
 
 
