@@ -55,6 +55,7 @@ def show(record: Mapping[str, Any]) -> None:
 
 
 def _parts(section: Section, width: int) -> Iterator[RenderableType]:
+    """Yield the lines and tables that show a section."""
     if section.facts:
         facts = Table(head=("", ""), rows=list(section.facts.items()))
         yield _grid(facts, _widths(facts, width) or (), has_head=False)
@@ -68,15 +69,14 @@ def _parts(section: Section, width: int) -> Iterator[RenderableType]:
 def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """Yield the lines and tables that show a table in a terminal."""
     # Repeated values leave first: each column that is left needs fewer lines.
-    repeated = (
-        [] if table.left_out or _is_narrow(table, width) else _repeated_columns(table)
-    )
+    is_cut = bool(table.left_out)
+    repeated = [] if is_cut or _fits(table, width) else _repeated_columns(table)
     if repeated:
         values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
         yield printable(f"In all rows: {values}.")
-        table = _with_columns(
-            table, [k for k in range(len(table.head)) if k not in repeated]
-        )
+        columns = range(len(table.head))
+        table = _with_columns(table, [k for k in columns if k not in repeated])
+    # Then rows and columns change places, and at last columns stand in groups.
     widths = _widths(table, width)
     if widths is None:
         turned = _turned(table)
@@ -89,12 +89,13 @@ def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
         yield _grid(group, _widths(group, width) or ())
 
 
-def _is_narrow(table: Table, width: int) -> bool:
+def _fits(table: Table, width: int) -> bool:
     """Return whether no cell has to wrap."""
     return sum(_natural_widths(table)) + PADDING * (len(table.head) - 1) <= width
 
 
 def _natural_widths(table: Table) -> list[int]:
+    """Return the width of the widest cell of each column."""
     columns = zip(table.head, *table.rows, strict=True)
     return [max(map(cell_len, column)) for column in columns]
 
@@ -105,20 +106,17 @@ def _widths(table: Table, width: int) -> list[int] | None:
     Wide columns become narrower first. A word is broken where it is longer than half a line.
     """
     natural = _natural_widths(table)
-    if _is_narrow(table, width):
+    if _fits(table, width):
         return natural
     available = width - PADDING * (len(table.head) - 1)
-    words = (
-        " ".join(column).split() for column in zip(table.head, *table.rows, strict=True)
-    )
-    longest = [
-        min(available // 2, max(map(cell_len, column), default=1)) for column in words
-    ]
+    longest = []
+    for column in zip(table.head, *table.rows, strict=True):
+        words = " ".join(column).split()
+        longest.append(min(available // 2, max(map(cell_len, words), default=1)))
+    # The largest limit of widths with which the columns stand side by side.
     for limit in range(min(available, max(natural)), 0, -1):
-        widths = [
-            max(minimum, min(own, limit))
-            for minimum, own in zip(longest, natural, strict=True)
-        ]
+        pairs = zip(longest, natural, strict=True)
+        widths = [max(minimum, min(width, limit)) for minimum, width in pairs]
         if sum(widths) <= available:
             return widths
     return None
@@ -134,11 +132,9 @@ def _repeated_columns(table: Table) -> list[int]:
 
 
 def _with_columns(table: Table, columns: Sequence[int]) -> Table:
-    return replace(
-        table,
-        head=[table.head[k] for k in columns],
-        rows=[[row[k] for k in columns] for row in table.rows],
-    )
+    """Return the table with some of its columns."""
+    lines = [[line[k] for k in columns] for line in (table.head, *table.rows)]
+    return replace(table, head=lines[0], rows=lines[1:])
 
 
 def _turned(table: Table) -> Table:
@@ -154,10 +150,8 @@ def _groups(table: Table, width: int) -> Iterator[Table]:
     """Yield the table in groups of columns that fit, each with the first column."""
     columns = [0]
     for column in range(1, len(table.head)):
-        if (
-            len(columns) > 1
-            and _widths(_with_columns(table, [*columns, column]), width) is None
-        ):
+        wider = _with_columns(table, [*columns, column])
+        if len(columns) > 1 and _widths(wider, width) is None:
             yield _with_columns(table, columns)
             columns = [0]
         columns.append(column)
@@ -165,6 +159,7 @@ def _groups(table: Table, width: int) -> Iterator[Table]:
 
 
 def _grid(table: Table, widths: Sequence[int], has_head: bool = True) -> Grid:
+    """Return the grid of a table without lines."""
     grid = Grid(
         box=None,
         pad_edge=False,
