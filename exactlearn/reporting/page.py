@@ -25,7 +25,6 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.description import (
     Section,
-    Share,
     Table,
     describe,
     number,
@@ -314,43 +313,31 @@ def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
 def data_tables(data: Dataset, limit: int = MAX_VARIABLES) -> Markup:
     """Return types, states, rare states and missing cells of a table, of its first variables."""
     rows = [_variable_row(data, v) for v in range(min(data.n_variables, limit))]
-    head = ("variable", "type", "states", "shares", "rarest", "missing")
-    right = frozenset({"states"})
-    table = Table(head=head, rows=rows, right=right, total=data.n_variables)
     size = {"rows": str(data.n_rows), "variables": str(data.n_variables)}
-    if data.complete_rows.all():
-        whole: Markup = parts().facts(size) + parts().table(table)
-        return whole
-    size["missing cells"] = str(len(data.missing_cells))
-    content: Markup = parts().facts(size) + parts().table(table) + _patterns(data)
+    patterns = Markup("")
+    if not data.complete_rows.all():
+        size["missing cells"] = str(len(data.missing_cells))
+        patterns = _patterns(data)
+    variables = parts().variables(rows, data.n_variables, MAX_STATES)
+    content: Markup = parts().facts(size) + variables + patterns
     return content
 
 
-def _variable_row(data: Dataset, v: int) -> list[str]:
-    """Return type, states, shares of the states, rarest state and missing cells of a variable."""
+def _variable_row(data: Dataset, v: int) -> SimpleNamespace:
+    """Return states of a variable, their counts and proportions, and that of missing cells."""
     states = data.states[v]
     # The code of a missing cell is -1, so that its weight comes first.
     weights = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)
-    missing = float(weights[0] / max(weights.sum(), 1e-300))
     counts = weights[1:]
-    shares = counts / max(counts.sum(), 1e-300)
-    listed = [
-        f"{state}: {100 * share:.3g}\N{NO-BREAK SPACE}%"
-        for state, share in zip(states[:MAX_STATES], shares, strict=False)
-    ]
-    if len(states) > MAX_STATES:
-        listed.append(f"{len(states) - MAX_STATES} more")
-    kind = "bins of a number" if are_bins(states) else "states"
-    rarest = int(np.argmin(counts))
-    rows = "row" if counts[rarest] == 1 else "rows"
-    return [
-        data.names[v],
-        kind if len(states) > 1 else "constant",
-        str(len(states)),
-        ", ".join(listed),
-        f"{states[rarest]}: {counts[rarest]:.6g} {rows}",
-        Share(f"{100 * missing:.3g} %", missing) if missing else "none",
-    ]
+    return SimpleNamespace(
+        name=data.names[v],
+        states=states,
+        are_bins=are_bins(states),
+        counts=counts,
+        proportions=counts / max(counts.sum(), 1e-300),
+        rarest=int(np.argmin(counts)),
+        missing=float(weights[0] / max(weights.sum(), 1e-300)),
+    )
 
 
 def _patterns(data: Dataset) -> Markup:
