@@ -153,6 +153,7 @@ def brief(text: str, limit: int = MAX_NAME) -> str:
     """
     if len(text) <= limit:
         return text
+    # Names of one table often differ at their ends.
     end = limit // 4
     return f"{text[: limit - end - 3]}...{text[-end:]}"
 
@@ -164,9 +165,9 @@ class Share(str):
 
     def __new__(cls, text: str, value: float) -> "Share":
         """Return the text with its value."""
-        share = super().__new__(cls, text)
-        share.value = value
-        return share
+        labelled = super().__new__(cls, text)
+        labelled.value = value
+        return labelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +229,7 @@ class Section:
 
 
 def describe(
-    record: Mapping[str, Any], *, most: int = 20, key: str = "", title: str = ""
+    record: Mapping[str, Any], *, max_rows: int = 20, key: str = "", title: str = ""
 ) -> list[Section]:
     """Return the sections of a record in their order, the first one with what stands at its top.
 
@@ -236,7 +237,7 @@ def describe(
     ----------
     record
         A record of a command, as JSON has it.
-    most
+    max_rows
         Most rows of a table.
     key, title
         Of the first section.
@@ -254,6 +255,7 @@ def describe(
     below: list[Section] = []
     rows_by_name = _rows_by_name(record)
     for name, value in record.items():
+        # Reversible arcs are marked in the table of the parents.
         is_marked = name == "reversible" and "parents" in record
         if name in HIDDEN or value is None or is_marked:
             continue
@@ -261,15 +263,16 @@ def describe(
             _add_fact(top, name, value)
         elif name == "parents":
             reversible = record.get("reversible", ())
-            top.tables.append(_family_table(value, reversible, most))
+            top.tables.append(_family_table(value, reversible, max_rows))
         elif name == "posterior":
-            top.tables.append(_posterior_table(value, most))
+            top.tables.append(_posterior_table(value, max_rows))
         elif name in BY_NAME:
-            table = _table([*rows_by_name.get(name, {}).values()], most)
+            # Objects of the same names are one table, at the place of the largest.
+            table = _table([*rows_by_name.get(name, {}).values()], max_rows)
             top.tables.extend([table] * (len(table.head) > 1))
         else:
             place = f"{key}.{name}" if key else name
-            below += _sections_below(name, value, place, most)
+            below += _sections_below(name, value, place, max_rows)
     return [top, *below]
 
 
@@ -331,6 +334,7 @@ def number_of(key: str, value: float) -> str:
         is_absent = value != value or key in ("bound", "gap")
         return "" if is_absent else str(value)
     unit = unit_of(key)
+    # The digits of what is nearly zero are rounding.
     is_tiny = unit == PLAIN and abs(value) < 1e-6
     digits = ".2g" if is_tiny else unit.digits
     return f"{unit.factor * value:{digits}}{unit.sign}"
@@ -362,6 +366,7 @@ def _is_fact(name: str, value: Any) -> bool:
         return not value or name == "evidence"
     if not isinstance(value, list) or name in SENTENCES:
         return True
+    # A list of texts, of numbers or of pairs of them.
     pairs = [entry for entry in value if isinstance(entry, list)]
     return not any(isinstance(entry, Mapping) for entry in value) and not any(
         isinstance(end, list | Mapping) for end in chain(*pairs)
@@ -377,6 +382,7 @@ def _add_fact(section: Section, name: str, value: Any) -> None:
         section.texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
         return
     text = text_of(name, value)
+    # A status is that of the counts learned from, where these are no rows.
     if name == "status":
         text = STATUS.get(text, text) + for_counts(section.record.get("counts"))
     if name in ARCS and isinstance(value, list):
@@ -385,30 +391,31 @@ def _add_fact(section: Section, name: str, value: Any) -> None:
         section.facts[label(name)] = text
 
 
-def _sections_below(name: str, value: Any, key: str, most: int) -> list[Section]:
+def _sections_below(name: str, value: Any, key: str, max_rows: int) -> list[Section]:
     """Return the sections of an object, of the steps of a run, or of a list of rows."""
     title = TITLES.get(name) or label(name).capitalize()
-    if name == "averaged":
+    if name == "averaged":  # a network without more
         value = {"parents": value}
     if isinstance(value, Mapping):
-        return describe(value, most=most, key=key, title=title)
+        return describe(value, max_rows=max_rows, key=key, title=title)
+    # The steps of a run: each is the record of a command.
     if any("command" in entry for entry in value):
         sections: list[Section] = []
         for step, entry in enumerate(value, 1):
             content = dict(entry)
             title = f"Step {step}: {content.pop('command')}"
-            sections += describe(content, most=most, key=key, title=title)
+            sections += describe(content, max_rows=max_rows, key=key, title=title)
         return sections
     if len(value) == 1 and name in SEVERAL:
         return []
-    table = _table(_beside_the_first_network(value), most)
+    table = _table(_beside_the_first_network(value), max_rows)
     return [Section(key=key, title=title, tables=[table], record=value)]
 
 
 def _family_table(
     parents: Mapping[str, Sequence[str]],
     reversible: Sequence[Sequence[str]],
-    most: int,
+    max_rows: int,
 ) -> Table:
     """Return the table of the parents of each variable, those marked whose arc is reversible."""
     marks = dict.fromkeys(map(tuple, reversible), " (reversible)")
@@ -416,10 +423,12 @@ def _family_table(
     for variable, family in parents.items():
         texts = [brief(p) + marks.get((p, variable), "") for p in family]
         rows.append([brief(variable), ", ".join(texts) or "-"])
-    return Table(head=("variable", "parents"), rows=rows[:most], total=len(rows))
+    return Table(head=("variable", "parents"), rows=rows[:max_rows], total=len(rows))
 
 
-def _posterior_table(posterior: Mapping[str, Mapping[str, float]], most: int) -> Table:
+def _posterior_table(
+    posterior: Mapping[str, Mapping[str, float]], max_rows: int
+) -> Table:
     """Return the table of the probability of each state, each variable named once."""
     rows: list[list[str]] = []
     for variable, states in posterior.items():
@@ -429,7 +438,7 @@ def _posterior_table(posterior: Mapping[str, Mapping[str, float]], most: int) ->
             name = ""
     head = ("variable", "state", "probability")
     return Table(
-        head=head, rows=rows[:most], right=frozenset(head[2:]), total=len(rows)
+        head=head, rows=rows[:max_rows], right=frozenset(head[2:]), total=len(rows)
     )
 
 
@@ -444,6 +453,7 @@ def _rows_by_name(record: Mapping[str, Any]) -> dict[str, dict[str, dict[str, An
         if key in BY_NAME and isinstance(value, Mapping)
     }
     tables: dict[str, dict[str, dict[str, Any]]] = {}
+    # The largest object first: the names of the others may be among its own.
     for key in sorted(objects, key=lambda key: -len(objects[key])):
         entries = objects[key]
         names = entries.keys()
@@ -464,6 +474,7 @@ def _beside_the_first_network(
         if not isinstance(row.get("parents"), Mapping):
             shown.append(row)
             continue
+        # In place of the parents, the arcs that the first network lacks or has besides.
         arcs = _arcs_of(row["parents"])
         first = _arcs_of(rows[0]["parents"])
         figures = {key: row[key] for key in row if key not in ("parents", *ARCS)}
@@ -488,6 +499,7 @@ def _arcs(arcs: Collection[Sequence[str]], sign: str = "→") -> list[str]:
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the columns and texts of a row, numbers together with their standard errors."""
     for key, value in row.items():
+        # A standard error stands beside its mean.
         base = key.removesuffix("_error")
         if key in HIDDEN or (base in row and base != key):
             continue
@@ -504,6 +516,7 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _with_error(unit: Unit, value: float, error: float) -> str:
     """Return a mean with its standard error, to two digits of that."""
+    # Two significant digits of the error, and as many decimals of the mean.
     mean = unit.factor * value
     error = unit.factor * error
     digits = min(4, max(0, 1 - floor(log10(error)))) if error > 0 else 4
@@ -521,10 +534,11 @@ def _states(states: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield column, text_of(column, value)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
+def _table(rows: Sequence[Mapping[str, Any]], max_rows: int) -> Table:
     """Return the table of some rows; columns that say nothing are left out."""
-    shown = rows[:most]
+    shown = rows[:max_rows]
     cells = [dict(_cells(row)) for row in shown]
+    # In the order in which rows name them, without those that are empty in all rows.
     columns: dict[str, list[str]] = {}
     for key in dict.fromkeys(chain.from_iterable(cells)):
         texts = [row.get(key, "") for row in cells]

@@ -48,7 +48,7 @@ class Drawing:
         The arcs that are drawn dashed: other networks of the class have them the other way.
     strengths
         Strength of each arc, 0 to 1, drawn as its width; empty where unknown.
-    shares
+    bars
         Of some boxes, the share of each line but the first, 0 to 1, drawn as a bar behind it.
     observed
         The boxes of observed variables.
@@ -62,7 +62,7 @@ class Drawing:
     undirected: frozenset[Arc] = frozenset()
     reversible: frozenset[Arc] = frozenset()
     strengths: Mapping[Arc, float] = field(default_factory=dict, hash=False)
-    shares: Mapping[int, Sequence[float]] = field(default_factory=dict, hash=False)
+    bars: Mapping[int, Sequence[float]] = field(default_factory=dict, hash=False)
     observed: frozenset[int] = frozenset()
 
     def width_of(self, arc: Arc) -> float:
@@ -119,6 +119,7 @@ def with_posteriors(
     for box, name in enumerate(drawing.labels):
         weights = posterior.get(name) or evidence.get(name)
         if weights:
+            # Posteriors are probabilities; evidence may have any weights.
             top = 1.0 if name in posterior else max(weights.values())
             states = _most_probable({x: weights[x] / top for x in weights})
             labels[box] = _box_label(name, states)
@@ -126,11 +127,12 @@ def with_posteriors(
     observed = frozenset(
         box for box, name in enumerate(drawing.labels) if name in evidence
     )
-    return replace(drawing, labels=tuple(labels), shares=bars, observed=observed)
+    return replace(drawing, labels=tuple(labels), bars=bars, observed=observed)
 
 
 def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
     """Return the most probable states, in their order, and the sum of the others."""
+    # Equally probable states keep their order.
     ranked = sorted(states, key=states.__getitem__, reverse=True)
     left_out = {*ranked[MAX_STATES:]}
     shown = {state: p for state, p in states.items() if state not in left_out}
@@ -160,6 +162,7 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     shown = np.flatnonzero(reach > 0).tolist()
     place = {node: k for k, node in enumerate(shown)}
     # The states on each arc between nodes that are shown.
+    # Several states may lead to the same successor.
     arcs: dict[tuple[int, int], list[str]] = {}
     for v, states in enumerate(graph.states):
         parameters = graph.parameters_of(v)
@@ -167,6 +170,7 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
             node = int(graph.first_nodes[v]) + k
             if node in place and parameters[k, state] > 0:
                 arcs.setdefault((node, int(successor)), []).append(states[state])
+    # The forest of the variables, drawn as a network beside the graph.
     above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
     return Drawing(
         labels=tuple(
@@ -182,6 +186,7 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
     """Return the probability that a row reaches each node, shape (nodes,)."""
+    # Every row reaches the roots; from there the flow follows the successors.
     reach = (graph.forest[graph.variable] < 0).astype(np.float64)
     for v in forest_order(graph.forest):
         first = int(graph.first_nodes[v])

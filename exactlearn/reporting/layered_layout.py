@@ -79,11 +79,15 @@ def layered_layout(
     ValueError
         When the arcs have a directed cycle.
     """
+    # 1. Layers, so that the arcs are short in all, and no layer is too wide.
     extent = np.array(widths, np.float64) + space
     layer = _split(_layers(extent, arcs), extent, arcs)
+    # 2. Points in the layers that arcs cross.
     chains, layers = _chains(layer, arcs)
     links = [(a, b) for chain in chains for a, b in pairwise(chain)]
+    # 3. The order within each layer, with few crossings.
     rows = _ordered(layers, links)
+    # 4. Places that keep the order, with few bends.
     passing = np.full(len(layers) - len(layer), lane + space / 2)
     x = _places(rows, links, np.concatenate([extent, passing]), len(layer))
     points = [*zip(x.tolist(), layers.tolist(), strict=True)]
@@ -98,12 +102,14 @@ def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
     """
     n = len(extent)
     ends = np.array(arcs, np.int64).reshape(-1, 2)
+    # The total length is linear in the layers: each counts by its arcs from above and below.
     pull = np.bincount(ends[:, 1], minlength=n) - np.bincount(ends[:, 0], minlength=n)
     drops = [[(b, 1.0), (a, -1.0)] for a, b in arcs]
     solution = _cheapest(pull, drops, np.ones(len(arcs)))
     if solution is None:
         raise ValueError("the arcs have a directed cycle")
     layer = np.rint(solution).astype(np.int64)
+    # Boxes without a pull may stand in several layers at the same length.
     above, below = _neighbours(n, arcs)
     load = np.bincount(layer, extent)
     for v in np.flatnonzero(pull == 0):
@@ -174,6 +180,7 @@ def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     work = 0
     for start in range(STARTS):
         neighbours = [[*up, *down] for up, down in zip(above, below, strict=True)]
+        # The first start is that of the graph itself, the others are random.
         if start > 0:
             for points in neighbours:
                 random.shuffle(points)
@@ -201,6 +208,7 @@ def _rounds(
     fewest = np.inf
     stalled = 0
     while stalled < STALLED and fewest > 0:
+        # Downwards by the neighbours above, upwards by those below, then pair by pair.
         for row in rows:
             _sort(row, above, place)
         for row in reversed(rows):
@@ -231,6 +239,7 @@ def _depth_first(
 
 def _sort(row: list[int], neighbours: list[list[int]], place: list[int]) -> None:
     """Order a layer by the mean places of its points' neighbours; those without any stay."""
+    # Points without neighbours keep their places; the others fill the places between them.
     linked = [v for v in row if neighbours[v]]
     mean = {v: fmean(map(place.__getitem__, neighbours[v])) for v in linked}
     ordered = iter(sorted(linked, key=mean.__getitem__))
@@ -270,6 +279,7 @@ def _excess(u: int, v: int, neighbours: list[list[int]], place: list[int]) -> in
 def _crossings(row: list[int], below: list[list[int]], place: list[int]) -> int:
     """Count the crossings between a layer and the next."""
     seen: list[int] = []
+    # Two arcs cross when the left one ends right of the other: the ends seen so far are sorted.
     crossings = 0
     for v in row:
         ends = [place[w] for w in below[v]]

@@ -72,6 +72,7 @@ def html(value: Displayed) -> str | None:
     details = _details(value)
     if not (drawing or record or details or texts):
         return None
+    # Of a graph with too many boxes the arcs are listed.
     picture = None if drawing is None else _svg(drawing)
     if drawing is not None and picture is None:
         names = drawing.labels
@@ -89,7 +90,7 @@ def html(value: Displayed) -> str | None:
         svg=picture,
         legend="" if drawing is None else legend(drawing, STRENGTHS["edge_strength"]),
         texts=texts,
-        sections=describe(record, most=MAX_TABLES) if record else (),
+        sections=describe(record, max_rows=MAX_TABLES) if record else (),
         details=details,
     )
 
@@ -119,6 +120,7 @@ def _drawing(value: Any) -> Drawing | None:
         case LearnedNetwork():
             return network_drawing(value.names, value.parents, value.reversible)
         case Answer(model=BayesianNetwork(names=names, parents=parents)):
+            # The posteriors stand in the boxes of the network that was asked.
             plain = network_drawing(names, parents)
             return with_posteriors(plain, value.posterior, value.evidence)
         case ArcStrengths(names=names):
@@ -129,6 +131,7 @@ def _drawing(value: Any) -> Drawing | None:
             return _partially_directed_drawing(value)
     if (network := _network_of(value)) is not None:
         return _drawing(network)
+    # Any result with the parents of each variable.
     families = getattr(value, "parents", None)
     if not isinstance(families, Sequence) or not families:
         return None
@@ -205,6 +208,7 @@ def _details(value: Any) -> list[tuple[str, Markup]]:
             tables = [parts().conditional(conditional_table(value, x)) for x in names]
             return [("Conditional probability tables", Markup("").join(tables))]
         case LearnedNetwork():
+            # The table of its variables without the first rows, then the network.
             (_, variables), _ = _details(value.dataset)
             return [(repr(value.dataset), variables), *_details(value.network)]
         case Answer():

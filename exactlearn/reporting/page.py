@@ -118,6 +118,7 @@ class PageContent:
         key = next((key for key in STRENGTHS if arcs and key in arcs[0]), None)
         if key is None:
             return "", {}
+        # The strength of an edge is that of both directions together.
         edges = {frozenset((arc["parent"], arc["child"])): arc[key] for arc in arcs}
         return STRENGTHS[key], edges
 
@@ -137,6 +138,7 @@ def page(content: PageContent) -> str:
     (3, False)
     """
     sections = [(title, body) for title, body in _sections(content) if body]
+    # Sections may share a title, and no id.
     ids: list[str] = []
     for position, (title, _) in enumerate(sections):
         name = title.lower().replace(" ", "-")
@@ -153,7 +155,8 @@ def page(content: PageContent) -> str:
 def _sections(content: PageContent) -> Iterator[tuple[str, Markup]]:
     """Yield titles and bodies: the described record, pictures where they belong."""
     record = content.record
-    top, *below = describe(record, most=MAX_ROWS)
+    # First the answer with its pictures, then the parts of the record in their order.
+    top, *below = describe(record, max_rows=MAX_ROWS)
     if content.parents:
         yield "Network", _network(content, below)
     if record:
@@ -162,10 +165,12 @@ def _sections(content: PageContent) -> Iterator[tuple[str, Markup]]:
         yield "Data", data_tables(content.data)
     if isinstance(record.get("posterior"), dict):
         yield "Posterior", _answer(content, record, "posterior")
+    # A graph that no part of the record tells of has a section of its own.
     has_graph = any(section.title == "Decision graph" for section in below)
     if content.graph is not None and not has_graph:
         below.append(Section(key="decision_graph", title="Decision graph"))
     for position, section in enumerate(below):
+        # The section of the network stands with its picture.
         if section.key != "network" or not content.parents:
             yield section.title, _with_picture(content, section, position)
     yield "Search", _search(content)
@@ -206,6 +211,7 @@ def _drawing(
     reversible: Sequence[Sequence[str]] | None,
 ) -> Drawing:
     """Return the drawing of a network, its arcs as wide as their support."""
+    # Arcs are drawn as wide as the bootstrap or the listed networks support them.
     names = list(parents)
     drawing = network_drawing(names, _families(parents), reversible)
     _, support = content.strengths
@@ -236,7 +242,7 @@ def legend(drawing: Drawing, width: str = "") -> str:
     lines = {
         "Dashed: an equivalent network has the arc the other way.": drawing.reversible,
         f"Width: {width}.": drawing.strengths,
-        "Bars: posterior probabilities.": drawing.shares,
+        "Bars: posterior probabilities.": drawing.bars,
         "Yellow: observed.": drawing.observed,
     }
     return " ".join(line for line, marked in lines.items() if marked)
@@ -267,6 +273,7 @@ def _picture(
         drawn = placed(drawing)
     except TooLargeError as error:
         return Markup('<p class="note">No picture: {}.</p>').format(error)
+    # Boxes are found by the first line of their texts.
     labels = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
     picture: Markup = parts().picture(
         name, drawn.size, svg_group(drawn), PIXELS, text, list(labels), tables
@@ -278,6 +285,7 @@ def _tables_of_boxes(
     network: BayesianNetwork, names: Mapping[str, Any]
 ) -> Iterator[tuple[int, Any]]:
     """Yield the conditional table of each box, until there are too many probabilities."""
+    # A table counts as it is shown: the page stays small, whatever the network's size.
     left = MAX_PROBABILITIES
     for box, name in enumerate(names):
         if name not in network.names:
@@ -295,6 +303,7 @@ def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
     given = [network.names[p] for p in network.parents[v]]
     table = np.asarray(network.tables[v]).reshape(-1, len(states))
     shown = table[:MAX_CONFIGURATIONS, :MAX_WIDTH]
+    # The last parent varies fastest, as in the table.
     configurations = product(*(network.states[p] for p in network.parents[v]))
     rows = [
         [*configuration, *map(probability, row)]
@@ -343,6 +352,7 @@ def _variable_row(data: Dataset, v: int) -> SimpleNamespace:
 def _patterns(data: Dataset) -> Markup:
     """Return the most frequent patterns of missing cells, of the variables that miss most."""
     missing, weights = missingness_patterns(data)
+    # The variables that miss most cells, in the order of the table.
     order = np.argsort(-(weights @ missing), kind="stable")
     columns = np.sort(order[:MAX_COLUMNS])
     patterns: Markup = parts().patterns(
@@ -409,5 +419,5 @@ def _provenance(made_by: Mapping[str, Any] | None) -> Markup:
     account = dict(made_by)
     words = join(account.pop("command", ()))
     command = Markup("<pre><code>{}</code></pre>").format(words)
-    sections = describe(account, most=MAX_ROWS)
+    sections = describe(account, max_rows=MAX_ROWS)
     return command + Markup("").join(map(parts().section, sections))

@@ -106,10 +106,12 @@ def _width(label: str) -> float:
 def _layer_heights(places: LayeredLayout, heights: Sequence[float]) -> list[Point]:
     """Return top and bottom of each layer; arcs that run far sideways get more height."""
     n_layers = int(places.layer.max(initial=-1)) + 1
+    # The farthest sideways run of an arc below each layer.
     sideways = np.zeros(n_layers + 1)
     for course in places.courses:
         for (x0, k), (x1, _) in pairwise(course):
             sideways[k] = max(sideways[k], abs(x1 - x0))
+    # The tallest box of each layer.
     tallest = np.zeros(n_layers)
     np.maximum.at(tallest, places.layer, heights)
     layers: list[Point] = []
@@ -137,12 +139,14 @@ def _courses(
         passed = [boxes[a].middle, *inner, boxes[b].middle]
         sides.setdefault((a, True), []).append((passed[1], number))
         sides.setdefault((b, False), []).append((passed[-2], number))
+    # Ends are spread around the middle of the side, which they leave free at both edges.
     ends: dict[tuple[bool, int], float] = {}
     for (box, is_tail), points in sides.items():
         step = min(0.14, 0.7 * boxes[box].width / len(points))
         left = boxes[box].middle - step * (len(points) - 1) / 2
         for k, (_, number) in enumerate(sorted(points)):
             ends[is_tail, number] = left + step * k
+    # Through a layer an arc runs straight down.
     courses = []
     for number, (a, b) in enumerate(arcs):
         crossed = places.courses[number][1:-1]
@@ -161,6 +165,7 @@ def _smooth(points: Sequence[Point]) -> list[Point]:
     pieces = []
     for (x0, y0), (x1, y1) in pairwise(points):
         pieces.append((x1 - x0) / (y1 - y0) if y1 > y0 else 0.0)
+    # The harmonic mean of two slopes of one sign; a course that turns is vertical there.
     inner = [2 * a * b / (a + b) if a * b > 0 else 0.0 for a, b in pairwise(pieces)]
     slopes = [pieces[0] / 2, *inner, pieces[-1] / 2]
     curve = [points[0]]
@@ -183,6 +188,7 @@ def _label_places(
     written: list[tuple[float, float, float]] = []
     places = []
     for curve, label in zip(curves, labels, strict=True):
+        # The places on the first piece of the arc, the best one first.
         width = 0.05 + SMALL_LETTER * len(label)
         choices = [_on_curve(curve, t) for t in (0.4, 0.3, 0.5, 0.6)]
         free = (place for place in choices if _is_free(place, width, written))

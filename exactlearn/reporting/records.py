@@ -182,6 +182,7 @@ def support_records(
     ('a', 'b', 0.5, 0.5)
     """
     scores = np.array([score for _, score in networks])
+    # Posterior probabilities under a uniform prior on the networks listed.
     weights = np.exp(scores - scores.max())
     uniform = np.full(len(scores), 1 / len(scores))
     proportions = np.column_stack([uniform, weights / weights.sum()])
@@ -190,6 +191,7 @@ def support_records(
     for (parents, _), proportion in zip(networks, proportions, strict=True):
         for v, family in enumerate(parents):
             support[:, list(family), v] += proportion[:, None]
+    # Sums of rounded proportions may exceed 1.
     adjacent = support + support.transpose(0, 2, 1)
     figures = np.minimum(np.concatenate([support, adjacent]), 1.0)
     keys = ("support", "weight", "adjacency_support", "adjacency_weight")

@@ -98,6 +98,7 @@ def _fill(drawing: Drawing, box: int) -> str:
     """Return the colour of a box: the more rows reach it, the darker."""
     if box in drawing.observed:
         return OBSERVED
+    # The root makes small probabilities visible.
     reach = drawing.reach[box] if drawing.reach else FULL
     shade = 255 * (1 - (1 - np.array(SHADE)) * reach**0.5)
     return f"rgb({','.join(f'{part:.0f}' for part in shade)})"

@@ -33,6 +33,7 @@ def show(record: Mapping[str, Any]) -> None:
     Lines are as long as the terminal, or the environment variable ``COLUMNS``, allows. Without
     both, as in a pipe, each row of a table is one line.
     """
+    # Into a file or a pipe, a line is as long as its row.
     is_narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     console = Console(
         file=sys.stdout,
@@ -109,6 +110,7 @@ def _widths(table: Table, width: int) -> list[int] | None:
     if _fits(table, width):
         return natural
     available = width - PADDING * (len(table.head) - 1)
+    # A column is at least as wide as its longest word, or half a line.
     longest = []
     for column in zip(table.head, *table.rows, strict=True):
         words = " ".join(column).split()
@@ -140,6 +142,7 @@ def _with_columns(table: Table, columns: Sequence[int]) -> Table:
 def _turned(table: Table) -> Table:
     """Return the table with a row for each column, headed by the first column or by numbers."""
     rows = list(zip(table.head, *table.rows, strict=True))
+    # The first column heads the others where it names the rows.
     is_key = len({row[0] for row in table.rows}) == len(table.rows)
     numbers = map(str, range(1, len(table.rows) + 1))
     head = rows.pop(0) if is_key else ("", *numbers)
