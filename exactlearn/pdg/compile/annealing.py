@@ -21,8 +21,8 @@ graphs are 2.4 % larger on the average of eight networks: ALARM has 1,056 cells,
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from copy import copy
-from itertools import chain, combinations
+from dataclasses import dataclass
+from itertools import combinations
 from math import exp, prod
 from typing import Any, NamedTuple
 
@@ -47,11 +47,11 @@ REPETITION = 0.5
 """Probability that a step makes another move of the same kind: without, HAILFINDER has 7,904 cells,
 not 7,486."""
 
-MOST_KEPT = 20_000_000
+MAX_KEPT = 20_000_000
 """Cells of the tables kept, above which those are dropped that no forest in use needs."""
 
-MOST_GROWTH = 4
-LEAST_SIGNATURES = 10_000
+MAX_GROWTH = 4
+MIN_SIGNATURES = 10_000
 """Sets with so many times the signatures of the chain's first forest, and so many at least, are not
 tabulated."""
 
@@ -81,48 +81,48 @@ class Move(NamedTuple):
     beside: set[int]
 
 
+@dataclass
 class Tree:
     """A forest that moves change in place.
 
     Parameters
     ----------
-    adjacency
-        Neighbours of each variable in the moral graph.
-    forest
-        Where to start.
+    neighbours
+        Neighbours of each variable in the moral graph, a bit mask.
+    parents, inside, children
+        As of a `VariableForest`.
     """
 
-    def __init__(
-        self, adjacency: Sequence[frozenset[int]], forest: VariableForest
-    ) -> None:
-        self._near = [mask_of(sorted(a)) for a in adjacency]
-        self.parents, self.inside = list(forest.parents), list(forest.inside)
-        self.children = [set(children) for children in forest.children]
+    neighbours: list[int]
+    parents: list[int]
+    inside: list[int]
+    children: list[set[int]]
 
     def rotation(self, v: int) -> Move | None:
         """Return the move of a variable to its parent's place."""
         p = self.parents[v]
         if p < 0:
             return None
-        with_parent = {e for e in self.children[v] if self.inside[e] & self._near[p]}
-        return Move(
-            v, p, (self.children[p] | with_parent) - {v}, self.children[v] - with_parent
-        )
+        children = self.children[v]
+        neighbours = self.neighbours[p]
+        with_parent = {c for c in children if self.inside[c] & neighbours}
+        below = (self.children[p] | with_parent) - {v}
+        return Move(above=v, top=p, below=below, beside=children - with_parent)
 
     def sinking(self, v: int, sibling: int) -> Move:
         """Return the move of a variable under one of its siblings."""
         p = self.parents[v]
-        return Move(
-            p, sibling, self.children[sibling] | {v}, self.children[p] - {v, sibling}
-        )
+        beside = self.children[p] - {v, sibling}
+        return Move(p, sibling, below=self.children[sibling] | {v}, beside=beside)
 
     def rising(self, v: int) -> Move | None:
         """Return the move of a variable up beside its parent, if it does not depend on it."""
         q = self.parents[v]
         p = self.parents[q] if q >= 0 else -1
-        if p < 0 or self.inside[v] & self._near[q]:
+        if p < 0 or self.inside[v] & self.neighbours[q]:
             return None
-        return Move(p, q, self.children[q] - {v}, self.children[p] - {q} | {v})
+        beside = self.children[p] - {q} | {v}
+        return Move(above=p, top=q, below=self.children[q] - {v}, beside=beside)
 
     def sets(self, move: Move) -> tuple[int, int]:
         """Return the sets of ``top`` and of ``above`` after a move."""
@@ -150,11 +150,7 @@ class Tree:
 
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
-        tree = copy(self)
-        tree.parents = self.parents[:]
-        tree.inside = self.inside[:]
-        tree.children = self.children[:]
-        return tree
+        return Tree(self.neighbours, self.parents[:], self.inside[:], self.children[:])
 
 
 class SetTables:
@@ -217,44 +213,42 @@ class SetTables:
         for v in part:
             factors += tables[v], [axes[u] for u in (*network.parents[v], v)]
         joint = np.einsum(*factors, list(axes.values()))
-        for inside in chain.from_iterable(
-            combinations(part, k + 1) for k in range(len(part))
-        ):
-            rows = joint.transpose(
-                [axes[v] for v in sorted(part, key=inside.__contains__)]
-            )
-            rows = rows.reshape(prod(rows.shape[: -len(inside)]), -1)
-            rows = rows[rows.any(axis=1)]
-            different = index_rows(
-                equal_values(rows / rows.max(axis=1, keepdims=True))
-            )[1]
-            self.nodes[mask_of(inside)] = len(different)
-            self._arrangements[mask_of(inside)] = {
-                (top, below): None
-                for top in inside
-                for below in groupings(parts_of(adjacency, {*inside} - {top}))
-            }
+        for size in range(len(part)):
+            for inside in combinations(part, size + 1):
+                # The different distributions of the set given the variables outside it.
+                order = sorted(part, key=inside.__contains__)
+                rows = joint.transpose([axes[v] for v in order])
+                rows = rows.reshape(prod(rows.shape[: -len(inside)]), -1)
+                rows = rows[rows.any(axis=1)]
+                rows /= rows.max(axis=1, keepdims=True)
+                self.nodes[mask_of(inside)] = len(index_rows(equal_values(rows))[1])
+                arrangements: dict[Arrangement, None] = {}
+                for top in inside:
+                    for below in groupings(parts_of(adjacency, {*inside} - {top})):
+                        arrangements[top, below] = None
+                self._arrangements[mask_of(inside)] = arrangements
 
     def smallest(self, whole: int) -> tuple[int, list[int]]:
         """Return the size of the smallest tree over a set made of arrangements met, and parents."""
-        best: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
+        sizes: dict[int, int] = {}
+        best: dict[int, Arrangement] = {}
         for inside in sorted(self._arrangements, key=int.bit_count):
-            best[inside] = min(  # of equal ones the one that was met first
-                (
-                    self.cost(top, len(below), inside) + sum(best[s][0] for s in below),
-                    i,
-                    top,
-                    below,
-                )
-                for i, (top, below) in enumerate(self._arrangements[inside])
-            )
+            arrangements = list(self._arrangements[inside])
+            arrangement_sizes = [
+                self.cost(top, len(below), inside) + sum(map(sizes.__getitem__, below))
+                for top, below in arrangements
+            ]
+            sizes[inside] = min(arrangement_sizes)
+            # Of equal ones the one that was met first.
+            best[inside] = arrangements[arrangement_sizes.index(sizes[inside])]
         parents = [-1] * len(self.residuals.cardinalities)
         stack = [whole]
         for inside in stack:  # which grows meanwhile
-            for s in best[inside][3]:
-                parents[best[s][2]] = best[inside][2]
-                stack.append(s)
-        return best[whole][0], parents
+            top, below = best[inside]
+            for subset in below:
+                parents[best[subset][0]] = top
+            stack.extend(below)
+        return sizes[whole], parents
 
     def add(self, table: SetTable) -> None:
         """Take over a table."""
@@ -263,10 +257,10 @@ class SetTables:
         self._kept += table.cells
         self.work += table.cells
 
-    def after(self, tree: Tree, move: Move, most_signatures: int) -> SetTable | None:
+    def after(self, tree: Tree, move: Move, max_signatures: int) -> SetTable | None:
         """Return the table of the set that a move makes, before the move is done.
 
-        Returns nothing, after little work, if it has more than ``most_signatures`` signatures.
+        Returns nothing, after little work, if it has more than ``max_signatures`` signatures.
         """
         inside, over = tree.sets(move)
         if inside not in self._tables:
@@ -277,7 +271,7 @@ class SetTables:
                 upper.weigh(self._tables[tree.inside[sibling]])
             rows, _ = upper.below(inside)
             signatures = rows[index_rows(rows)[1]]
-            if len(signatures) > most_signatures:
+            if len(signatures) > max_signatures:
                 return None
             lower = Conditioned(self.residuals, inside, move.top, signatures)
             nodes = np.empty((*lower.weights.shape, len(move.below)), np.int32)
@@ -289,7 +283,7 @@ class SetTables:
 
     def drop_unused(self, tree: Tree) -> None:
         """Forget tables, but not their numbers of nodes, when there are too many."""
-        if self._kept > MOST_KEPT:
+        if self._kept > MAX_KEPT:
             self._tables = {s: t for s, t in self._tables.items() if s in tree.inside}
             self._kept = sum(t.cells for t in self._tables.values())
 
@@ -319,14 +313,19 @@ class Annealing:
         forest: VariableForest,
     ) -> None:
         self.tables = tables
-        self.tree = Tree(adjacency, forest)
-        made = list(Expansion(tables.residuals, forest).tables())
-        for table in made:
+        self.tree = Tree(
+            neighbours=[mask_of(sorted(neighbours)) for neighbours in adjacency],
+            parents=list(forest.parents),
+            inside=list(forest.inside),
+            children=list(map(set, forest.children)),
+        )
+        signatures = 0
+        for table in Expansion(tables.residuals, forest).tables():
             tables.add(table)
+            signatures += len(table.signatures)
         self._variables = sorted(forest.order)
         tables.meet(self.tree, self._variables)
-        signatures = sum(len(table.signatures) for table in made)
-        self._most_signatures = max(LEAST_SIGNATURES, MOST_GROWTH * signatures)
+        self._max_signatures = max(MIN_SIGNATURES, MAX_GROWTH * signatures)
         self.size = tables.cost_in(self.tree, self._variables)
 
     def run(
@@ -365,7 +364,7 @@ class Annealing:
         for move in self._moves(rng):
             if move is None or grown > self.size:
                 break
-            if self.tables.after(tree, move, self._most_signatures) is None:
+            if self.tables.after(tree, move, self._max_signatures) is None:
                 self.tree = before
                 return max(1, made)
             changed = (move.above, move.top)
@@ -385,24 +384,21 @@ class Annealing:
         variable = self._variables[int(rng.integers(len(self._variables)))]
         kind = rng.random()
         while True:
+            tree = self.tree
             if kind < 0.6:
-                yield self.tree.rotation(variable)
+                yield tree.rotation(variable)
             elif kind < 0.8:
-                yield self.tree.rising(variable)
+                yield tree.rising(variable)
             elif kind < 0.9:
-                child = _any(self.tree.children[variable], rng)
-                yield self.tree.rotation(child) if child >= 0 else None
+                child = _any(tree.children[variable], rng)
+                yield None if child is None else tree.rotation(child)
             else:
-                yield self._sinking(variable, rng)
+                parent = tree.parents[variable]
+                siblings = tree.children[parent] - {variable} if parent >= 0 else set()
+                sibling = _any(siblings, rng)
+                yield None if sibling is None else tree.sinking(variable, sibling)
             if rng.random() > REPETITION:
                 return
-
-    def _sinking(self, variable: int, rng: np.random.Generator) -> Move | None:
-        above = self.tree.parents[variable]
-        sibling = (
-            _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
-        )
-        return self.tree.sinking(variable, sibling) if sibling >= 0 else None
 
 
 def groupings(parts: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -417,13 +413,12 @@ def groupings(parts: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def parts_of(adjacency: Sequence[frozenset[int]], inside: Set[int]) -> list[int]:
     """Return the connected components of a set of variables."""
-    near = [
-        others & inside if v in inside else frozenset()
-        for v, others in enumerate(adjacency)
-    ]
-    return [mask_of(part) for part in components(near) if part[0] in inside]
+    subgraph = [frozenset[int]()] * len(adjacency)
+    for v in inside:
+        subgraph[v] = adjacency[v] & inside
+    return [mask_of(part) for part in components(subgraph) if part[0] in inside]
 
 
-def _any(variables: set[int], rng: np.random.Generator) -> int:
-    """Return one of some variables, -1 if there is none."""
-    return sorted(variables)[int(rng.integers(len(variables)))] if variables else -1
+def _any(variables: set[int], rng: np.random.Generator) -> int | None:
+    """Return one of some variables, drawn; nothing if there is none."""
+    return sorted(variables)[int(rng.integers(len(variables)))] if variables else None

@@ -10,7 +10,7 @@ and no clique's table is written out to find it (`exactlearn.pdg.compile.expansi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,8 @@ from exactlearn.errors import DataError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_search import (
+    ForestResult,
     ForestSearch,
-    Found,
     IterationBudget,
     first_forests,
 )
@@ -188,12 +188,15 @@ def compile_and_check(
     with control.running():
         task = _task(network, None, control, time_limit)
 
-        def checked(found: Found) -> Compilation:
-            return _checked(network, found, task.clique_size, seed, control)
+        def checked(result: ForestResult) -> Compilation:
+            return _checked(network, result, task.clique_size, seed, control)
 
         def report(size: int, built: Callable[[], tuple[Expansion, ...]]) -> None:
             if on_graph is not None:
-                on_graph(size, lambda: checked(Found(built(), finished=False, steps=1)))
+                on_graph(
+                    size,
+                    lambda: checked(ForestResult(built(), finished=False, steps=1)),
+                )
 
         budget = replace(budget, on_graph=None if on_graph is None else report)
         return checked(_searched(task, max_size, budget))
@@ -201,33 +204,29 @@ def compile_and_check(
 
 def _checked(
     network: BayesianNetwork,
-    found: Found,
+    result: ForestResult,
     clique_size: int,
     seed: int,
     control: SearchControl,
 ) -> Compilation:
     """Return the record of a graph, compared with its network on rows if there is time."""
-    graph = _assembled(network, found)
+    graph = _assembled(network, result)
     cardinalities = network.cardinalities.tolist()
-    expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
-    message = _message(found, graph.effective_size, expanded, clique_size)
+    expanded = sum(b.forest.expanded_size(cardinalities) for b in result.built)
+    message = _message(result, graph.effective_size, expanded, clique_size)
     if fits(CHECK_TIME * graph.effective_size, control):
         error = max_error(network, graph, np.random.default_rng(seed))
     else:
         error = nan
         message = f"{message}; not compared with the network: no time was left"
     return Compilation(
-        graph,
-        expanded,
-        clique_size,
-        error,
-        message,
-        found.finished,
-        "optimal"
-        if found.is_optimal
-        else "feasible"
-        if found.finished
-        else "interrupted",
+        graph=graph,
+        expanded_size=expanded,
+        clique_tree_size=clique_size,
+        max_error=error,
+        message=message,
+        finished=result.finished,
+        status=result.status,
     )
 
 
@@ -269,7 +268,7 @@ def _given_up_at(control: SearchControl, time_limit: float | None) -> float:
     return np.inf if time_limit is None else control.deadline + LATE
 
 
-def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
+def _searched(task: _Task, max_size: int, budget: IterationBudget) -> ForestResult:
     """Search from the forests of a task, whose graphs are to be built about in time."""
     until = _given_up_at(budget.control, budget.time_limit)
     try:
@@ -304,12 +303,12 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> Found:
         ) from error
 
 
-def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:
+def _assembled(network: BayesianNetwork, result: ForestResult) -> DecisionGraph:
     """Return the decision graph of all parts together."""
     parent = np.full(network.n_variables, -1, np.int32)
     parameters: dict[int, NDArray[np.float64]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
-    for built in found.built:
+    for built in result.built:
         part = list(built.forest.order)
         parent[part] = [built.forest.parents[v] for v in part]
         parameters |= built.parameters
@@ -330,13 +329,13 @@ def _given(
 
 
 def _fallback(clique_size: int) -> str:
-    """Return what to do with a network in place of compiling it."""
+    """Return the advice for a network that is not compiled."""
     if clique_size > MAX_SIZE:
         return "query the network itself where that is much observed: its clique tree is too large"
     return "query the network itself, which is answered along a clique tree"
 
 
-def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
+def _message(result: ForestResult, size: int, expanded: int, clique_size: int) -> str:
     if size < expanded:
         text = (
             f"exact graph: merging equivalent nodes saved {expanded - size:,}"
@@ -349,9 +348,11 @@ def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
         )
     if clique_size < size:
         text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
-    if found.finished:
+    if result.finished:
         return text
-    reached = "the smallest graph so far" if found.steps else "one of the first forests"
+    reached = (
+        "the smallest graph so far" if result.steps else "one of the first forests"
+    )
     return f"interrupted, this is {reached}; {text}"
 
 
@@ -372,18 +373,14 @@ def max_error(
     """
     exact = normalised(network)
     likely = exact.sample(rows, rng).codes
-    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables)).astype(
-        np.int16
-    )
+    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables))
     codes = np.concatenate((likely, uniform)).astype(np.int16)
     expected = exact.log_likelihood_rows(Dataset(codes, exact.names, exact.states))
     # half of the rows of a small graph need no kernel for many rows, which takes seconds to compile
-    found = np.concatenate(
-        [log_likelihood_rows(graph, half) for half in np.split(codes, 2)]
-    )
+    halves = [log_likelihood_rows(graph, half) for half in np.split(codes, 2)]
+    logs = np.concatenate(halves)
     possible = np.isfinite(expected)
-    if (possible != np.isfinite(found)).any():
-        return float("inf")
-    return float(
-        np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0)
-    )
+    if (possible != np.isfinite(logs)).any():
+        return inf
+    errors = np.expm1(logs[possible] - expected[possible])
+    return float(np.abs(errors).max(initial=0.0))

@@ -29,7 +29,7 @@ from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.hash_tables import index_rows
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.residuals import Residuals, number_values
+from exactlearn.pdg.compile.residuals import Residuals, equal_values
 from exactlearn.pdg.model.forest import VariableForest
 
 SIGNATURE_NUMBERS = 10
@@ -227,7 +227,6 @@ def signatures_below(
     return rows, places
 
 
-@kernel
 def merge_signatures(
     weights: NDArray[np.float64], nodes: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
@@ -249,39 +248,18 @@ def merge_signatures(
     representatives
         First key of each group.
     """
-    n, r, children = nodes.shape
-    # Weights of the keys, and their distributions.
-    values = np.zeros(n + 1)
-    largest = 0.0
-    for i in range(n):
-        for x in range(r):
-            values[i] += weights[i, x]
-        largest = max(largest, values[i])
-    parameters = weights.copy()
-    for i in range(n):
-        for x in range(r):
-            parameters[i, x] /= values[i] if values[i] > 0 else 1.0
+    totals = weights.sum(axis=1)
+    possible = totals.nonzero()[0]
+    masses = weights[possible]
     # A row for each possible key: numbers of its parameters, and successors where they matter.
-    numbers = number_values(parameters.reshape(n * r)).reshape(n, r)
-    rows = np.full((n, r * (1 + children)), -1, np.int32)
-    origin = np.empty(n, np.int64)
-    possible = 0
-    for i in range(n):
-        if values[i] > 0:
-            origin[possible] = i
-            for x in range(r):
-                rows[possible, x] = numbers[i, x]
-                if weights[i, x] > 0:
-                    for j in range(children):
-                        rows[possible, r + x * children + j] = nodes[i, x, j]
-            possible += 1
+    numbers = equal_values(masses / totals[possible, None])
+    successors = np.where(masses[:, :, None] > 0, nodes[possible], np.int32(-1))
+    rows = np.concatenate((numbers, successors.reshape(len(masses), -1)), axis=1)
     # Equal rows are one group.
-    groups, first = index_rows(rows[:possible])
-    labels = np.full(n + 1, -1, np.int32)
-    for k in range(possible):
-        values[origin[k]] /= largest
-        labels[origin[k]] = groups[k]
-    return values, labels, origin[first]
+    groups, first = index_rows(rows)
+    labels = np.full(len(weights) + 1, -1, np.int32)
+    labels[possible] = groups
+    return np.append(totals / totals.max(), 0.0), labels, possible[first]
 
 
 class Expansion:

@@ -98,8 +98,8 @@ class IterationBudget:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found.
+class ForestResult:
+    """The result of a search for a forest.
 
     Parameters
     ----------
@@ -117,6 +117,13 @@ class Found:
     finished: bool
     steps: int
     is_optimal: bool = False
+
+    @property
+    def status(self) -> str:
+        """``optimal``, ``feasible`` or ``interrupted``."""
+        if self.is_optimal:
+            return "optimal"
+        return "feasible" if self.finished else "interrupted"
 
 
 def first_forests(
@@ -190,7 +197,7 @@ class ForestSearch:
         self._smallest = [built.effective_size for built in self._first]
         self._report()
 
-    def run(self) -> Found:
+    def run(self) -> ForestResult:
         """Search, part by part, and build the smallest forests."""
         is_optimal = self._budget.steps != 0
         for i, built in enumerate(self._first if is_optimal else ()):
@@ -198,7 +205,7 @@ class ForestSearch:
                 is_optimal = False
                 if built.cells <= MOST_ANNEALED:
                     self._anneal(i)
-        return Found(
+        return ForestResult(
             self._built(), not self._control.is_stopped, self._steps, is_optimal
         )
 

@@ -70,10 +70,8 @@ def grown_forest(
         structures = first_structures(rows, forest)
         reached = best_improved(rows, forest, score, structures, control).reached
         for leaf in list(waiting):
-            parts = (
-                reached[leaf].astype(np.int64) * len(rows.states[leaf])
-                + rows.codes[:, leaf]
-            )
+            first_cells = reached[leaf].astype(np.int64) * len(rows.states[leaf])
+            parts = first_cells + rows.codes[:, leaf]
             branch(leaf, waiting[leaf], parts)
             waiting[leaf] = np.empty(0, np.int64)
     return forest

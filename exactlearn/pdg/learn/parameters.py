@@ -66,7 +66,6 @@ from exactlearn.pdg.inference.block_flows import (
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
-    log_likelihood_rows,
     node_probabilities,
     refuse_impossible,
 )
@@ -151,25 +150,19 @@ def choose_graph_smoothing(
     that is an available case anywhere.
     """
     weights = dataset.row_weights
-    whole = (weights == np.floor(weights)).all()
-    if (weights.sum() if whole else np.count_nonzero(weights)) < 2:
+    is_whole = (weights == np.floor(weights)).all()
+    if (weights.sum() if is_whole else np.count_nonzero(weights)) < 2:
         return SmoothingChoice(1.0, nan, 0)
     folds = divided(weights, FOLDS, seed)
-    codes = aligned_codes(dataset, graph.names, graph.states)
     units = pseudo_counts(graph, prior)
-    parts = [
-        (codes[folds.rows[k]], folds.weights[k])
-        for k in folds.fold == np.arange(folds.n)[:, None]
-    ]
-    counts = np.array([available_counts(graph.layout, *part) for part in parts])
+    parts = [folds.part(dataset, folds.fold == k) for k in range(folds.n)]
+    counts = np.array([node_counts(graph, part) for part in parts])
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
     totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
     score = validation_terms(counts, units, nodes, totals)
-    return (
-        maximised(score.at, folds.n)
-        if len(score.shifts)
-        else SmoothingChoice(1.0, nan, folds.n)
-    )
+    if len(score.shifts) == 0:
+        return SmoothingChoice(1.0, nan, folds.n)
+    return maximised(score.at, folds.n)
 
 
 def estimated(
@@ -198,7 +191,7 @@ def estimated(
 
 
 class Validation(NamedTuple):
-    """What predicts held-out rows well.
+    """The choice by the likelihood of held-out rows.
 
     Attributes
     ----------
@@ -242,13 +235,14 @@ def cross_validated(
     """
     if dataset.row_weights.sum() < 2:
         return Validation.default(graphs)
-    parts = divided(dataset.row_weights, FOLDS, seed)
-    held = np.empty((graphs, len(STRENGTHS), len(parts.rows)))
+    folds = divided(dataset.row_weights, FOLDS, seed)
+    # Log-likelihood of each held-out row under each graph and strength.
+    held = np.empty((graphs, len(STRENGTHS), len(folds.rows)))
     sizes = np.zeros(graphs)
-    for k in range(parts.n):
-        train, test = (
-            parts.part(dataset, fold) for fold in (parts.fold != k, parts.fold == k)
-        )
+    for k in range(folds.n):
+        is_held = folds.fold == k
+        train = folds.part(dataset, ~is_held)
+        test = folds.part(dataset, is_held)
         learned = learn(train)
         if len(learned) < graphs:
             return Validation.default(graphs)
@@ -256,24 +250,21 @@ def cross_validated(
             if control.is_over:
                 return Validation.default(graphs)
             sizes[g] += graph.effective_size
-            codes = aligned_codes(test, graph.names, graph.states)
             for j, strength in enumerate(STRENGTHS):
                 model = estimated(graph, train, strength, seed)
-                held[g, j, parts.fold == k] = log_likelihood_rows(model, codes)
-    chosen = (held @ parts.weights).argmax(axis=1)
-    rows = held[np.arange(graphs), chosen]
-    smallest = int(
-        np.where(as_good_as_best(rows, parts.weights), sizes, np.inf).argmin()
-    )
-    return Validation(tuple(STRENGTHS[j] for j in chosen), smallest)
+                held[g, j, is_held] = model.log_likelihood_rows(test)
+    # The best strength of each graph; then the smallest graph that predicts well enough.
+    best = (held @ folds.weights).argmax(axis=1)
+    is_good = as_good_as_best(held[np.arange(graphs), best], folds.weights)
+    smallest = int(np.where(is_good, sizes, np.inf).argmin())
+    return Validation(tuple(STRENGTHS[j] for j in best), smallest)
 
 
 def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:
     """Return the weight of the rows at each node and state, laid out as the graph's parameters."""
     codes = aligned_codes(dataset, graph.names, graph.states)
-    counts: NDArray[np.float64] = available_counts(
-        graph.layout, codes, dataset.row_weights
-    )
+    weights = dataset.row_weights
+    counts: NDArray[np.float64] = available_counts(graph.layout, codes, weights)
     return counts
 
 
