@@ -3,7 +3,7 @@
     python -m benchmarks.em [--data-dir FOLDER] [--rows 10000] [--only TEXT] [--peer]
 
 Each case is fitted from one start with plain steps and with lengthened ones
-(:class:`exactlearn.bayesnet.em_result.Overrelaxation`): E-steps, processor seconds, and by how much
+(:class:`exactlearn.bayesnet.ascent.Overrelaxation`): E-steps, processor seconds, and by how much
 the objective stays below what plain steps reach at a tolerance of 1e-10 per row.
 """
 
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
+from exactlearn.bayesnet.ascent import EMProblem, EMState, Overrelaxation, ascend
 from exactlearn.bayesnet.em import TOLERANCE, NetworkEM, fit_em
-from exactlearn.bayesnet.em_result import EMProblem, EMState, Overrelaxation, ascend
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif

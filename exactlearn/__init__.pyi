@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn import queries as queries
     from exactlearn.augmentation.augment import augment as augment
     from exactlearn.augmentation.exact import best_solutions as best_solutions
-    from exactlearn.bayesnet.complete_data import choose_smoothing as choose_smoothing
     from exactlearn.bayesnet.complete_data import fit_complete as fit_complete
     from exactlearn.bayesnet.component_growth import (
         learn_naive_bayes as learn_naive_bayes,
@@ -26,6 +25,9 @@ if TYPE_CHECKING:  # imports of lower rank: the modules import this package
     from exactlearn.bayesnet.recoverability import recoverability as recoverability
     from exactlearn.bayesnet.row_completion import (
         most_probable_completion as most_probable_completion,
+    )
+    from exactlearn.bayesnet.smoothing_choice import (
+        choose_smoothing as choose_smoothing,
     )
     from exactlearn.commands.report import report as report
     from exactlearn.data.dataset import Dataset as Dataset

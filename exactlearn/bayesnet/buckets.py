@@ -78,9 +78,7 @@ def buckets(
     """
     missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
     adjacency = [
-        frozenset(u for u in neighbours if u in missing)
-        if v in missing
-        else frozenset[int]()
+        neighbours & missing if v in missing else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))
     ]
     order = elimination_order(adjacency, cardinalities)
@@ -178,7 +176,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
     n = len(layout.order)
-    most = int(sent)
+    entries = int(sent)
     return Space(
         missing=np.zeros(n, np.int64),
         rank=np.zeros(n, np.int64),
@@ -188,8 +186,8 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
         cell_first=np.zeros(n + 1, np.int64),
         cells=np.zeros(int(cells)),
         message_first=np.zeros(n + 1, np.int64),
-        messages=np.zeros(most),
-        passed=np.zeros(most),
+        messages=np.zeros(entries),
+        passed=np.zeros(entries),
         scale=np.zeros(n),
         places=np.zeros(int(largest) + 1, np.int64),
         stride=np.zeros(n, np.int64),
@@ -219,9 +217,9 @@ def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> Floats:
     return sizes
 
 
-def blocks(work: Floats, most: float) -> Iterator[slice]:
+def blocks(work: Floats, max_work: float) -> Iterator[slice]:
     """Yield slices of as many items as do not take more than some work, or one item."""
-    steps = np.cumsum(work) // most
+    steps = np.cumsum(work) // max_work
     ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(work)]
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:

@@ -9,6 +9,7 @@ Jensen 1994, "Optimal junction trees").
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -44,15 +45,16 @@ class CliqueTree:
     @cached_property
     def separators(self) -> tuple[tuple[int, ...], ...]:
         """The variables that each clique shares with its parent; empty for a root."""
-        return tuple(
-            tuple(v for v in clique if p >= 0 and v in self.cliques[p])
-            for clique, p in zip(self.cliques, self.parent, strict=True)
-        )
+        separators = []
+        for clique, p in zip(self.cliques, self.parent, strict=True):
+            above = self.cliques[p] if p >= 0 else ()
+            separators.append(tuple(v for v in clique if v in above))
+        return tuple(separators)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each clique in increasing order."""
-        return children([() if p < 0 else (p,) for p in self.parent])
+        return children([{p} - {-1} for p in self.parent])
 
     @cached_property
     def top_down(self) -> tuple[int, ...]:
@@ -72,17 +74,19 @@ class CliqueTree:
         cardinalities
             Number of states of each variable.
         """
-        return sum(
-            prod(int(cardinalities[v]) for v in clique) for clique in self.cliques
-        )
+        sizes = np.asarray(cardinalities).tolist()
+        return sum(prod(sizes[v] for v in clique) for clique in self.cliques)
 
     def rooted_at(self, clique: int) -> "CliqueTree":
         """Return the same forest with this clique as the root of its tree."""
+        # The arcs on the way to the old root are reversed.
         parent = list(self.parent)
-        above = -1
-        current = clique
-        while current >= 0:
-            parent[current], above, current = above, current, parent[current]
+        below = -1
+        while clique >= 0:
+            above = parent[clique]
+            parent[clique] = below
+            below = clique
+            clique = above
         return CliqueTree(self.cliques, tuple(parent))
 
     def check(self, network: BayesianNetwork) -> None:
@@ -95,27 +99,14 @@ class CliqueTree:
             inside another, no clique holds some family, or the cliques of some variable are not
             connected (running-intersection property).
         """
-        if len(self.parent) != len(self.cliques) or len(self.top_down) != len(
-            self.cliques
-        ):
+        n_cliques = len(self.cliques)
+        if not n_cliques == len(self.parent) == len(self.top_down):
             raise CheckError(f"the clique parents {self.parent} do not form a forest")
-        for clique in self.cliques:
-            if list(clique) != [v for v in range(network.n_variables) if v in clique]:
-                raise CheckError(
-                    f"clique {clique} is not an increasing list of variables"
-                )
-        members = [set(clique) for clique in self.cliques]
-        for family in ((*parents, v) for v, parents in enumerate(network.parents)):
-            if not any(clique.issuperset(family) for clique in members):
-                shown = ", ".join(network.names[v] for v in family)
-                raise CheckError(
-                    f"no clique holds the family {shown}: triangulate its moral graph"
-                )
+        self._check_members(network)
         # In a forest, a set of cliques is connected if it has one arc less than cliques.
-        cliques, arcs = (
-            np.bincount([v for s in sets for v in s], minlength=network.n_variables)
-            for sets in (self.cliques, self.separators)
-        )
+        n = network.n_variables
+        cliques = np.bincount([*chain(*self.cliques)], minlength=n)
+        arcs = np.bincount([*chain(*self.separators)], minlength=n)
         broken = np.flatnonzero(cliques - arcs != 1)
         if len(broken):
             raise CheckError(
@@ -124,12 +115,25 @@ class CliqueTree:
             )
         # Then a clique inside another lies inside a neighbour.
         for c, p in enumerate(self.parent):
-            if p >= 0 and len(self.separators[c]) in (
-                len(self.cliques[c]),
-                len(self.cliques[p]),
-            ):
+            if p >= 0 and self.separators[c] in (self.cliques[c], self.cliques[p]):
                 raise CheckError(
                     f"clique {c} or its parent {p} lies inside the other: merge them"
+                )
+
+    def _check_members(self, network: BayesianNetwork) -> None:
+        """Verify that cliques list variables in order, and that one holds each family."""
+        for clique in self.cliques:
+            if list(clique) != [v for v in range(network.n_variables) if v in clique]:
+                raise CheckError(
+                    f"clique {clique} is not an increasing list of variables"
+                )
+        members = [*map(frozenset, self.cliques)]
+        for v, parents in enumerate(network.parents):
+            family = (*parents, v)
+            if not any(clique.issuperset(family) for clique in members):
+                shown = ", ".join(network.names[u] for u in family)
+                raise CheckError(
+                    f"no clique holds the family {shown}: triangulate its moral graph"
                 )
 
 

@@ -1,4 +1,4 @@
-r"""The number of components of a naive Bayes model, learnt (THESIS, Algorithm 4.5).
+r"""The number of components of a naive Bayes model, learned (THESIS, Algorithm 4.5).
 
 EM fits a number of components; equal ones are merged, those of hardly any row go, others are split;
 EM fits again (after Lowd and Domingos 2005, "Naive Bayes models for probability estimation"). Of
@@ -29,12 +29,12 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.em_result import EMResult, fitted
+from exactlearn.bayesnet.ascent import EMResult, fitted
 from exactlearn.bayesnet.naive_bayes import (
     SMOOTHING,
     ComponentEM,
     NaiveBayes,
-    shares_of,
+    component_posteriors,
 )
 from exactlearn.data.counts import bic_size_weight, rate_of
 from exactlearn.data.dataset import Dataset, DatasetLike
@@ -79,7 +79,7 @@ class ComponentRow:
     components, effective_size, representational_size
         Of the model.
     log_likelihood
-        Of the rows learnt from: a total, natural logarithm.
+        Of the rows learned from: a total, natural logarithm.
     score
         What the model was chosen by.
     seconds
@@ -181,27 +181,22 @@ def learn_naive_bayes(
     def keep(model: NaiveBayes) -> bool:
         nonlocal best
         likelihood = dataset.total(model.log_likelihood_rows(dataset))
-        size = model.effective_size
         parameters = model.representational_size
-        score = (1 - weight) * likelihood - weight * parameters
-        numbers = (
-            model.n_components,
-            size,
-            parameters,
-            likelihood,
-            score,
-            monotonic() - begun,
+        row = ComponentRow(
+            components=model.n_components,
+            effective_size=model.effective_size,
+            representational_size=parameters,
+            log_likelihood=likelihood,
+            score=(1 - weight) * likelihood - weight * parameters,
+            seconds=monotonic() - begun,
         )
-        rows.append(ComponentRow(*numbers))
+        is_best = components is not None or not rows or row.score > rows[best].score
+        if is_best:
+            best = len(rows)
+        rows.append(row)
         models.append(model)
-        is_best = (
-            components is not None
-            or rows[-1].score > rows[best].score
-            or len(rows) == 1
-        )
-        best = len(rows) - 1 if is_best else best
         if on_model is not None:
-            on_model(model, rows[-1], is_best)
+            on_model(model, row, is_best)
         return is_best
 
     with SearchControl.within(time_limit).running() as control:
@@ -271,17 +266,18 @@ def naive_bayes_models(
     OptionError
         If ``smoothing`` or the number of components is wrong.
     """
-    most = MAX_COMPONENTS if components is None else components
-    if most < 1:
-        raise OptionError(f"{most} components: give 1 or more")
+    last = MAX_COMPONENTS if components is None else components
+    if last < 1:
+        raise OptionError(f"{last} components: give 1 or more")
     control = control or SearchControl.within()
     problem = ComponentEM(dataset, smoothing, control)
     rng = np.random.default_rng(seed)
-    wanted = 1
+    n_components = 1
     table = _one_component(problem)
     while True:
         model = by_em(problem, table.ravel(), control).model
-        is_last = wanted == most or control.is_over
+        is_last = n_components == last or control.is_over
+        # Equal components are merged, where their number is free.
         if components is None:
             limit = MERGE_LOSS * problem.total_weight
             table = merged(model.table, problem.total_weight, limit)
@@ -289,11 +285,13 @@ def naive_bayes_models(
         yield model
         if is_last:
             return
-        wanted = min(most, wanted + max(1, int(GROWTH * wanted)))
-        least = min(MIN_ROWS / problem.total_weight, float(model.prior.max()) / 2)
-        kept = model.prior > (least if components is None else -1.0)
-        table = model.table[:, kept]
-        table = split(problem, table, wanted - table.shape[1], rng)
+        # Those of hardly any row are left out, and the most spread ones split.
+        n_components = min(last, n_components + max(1, int(GROWTH * n_components)))
+        table = model.table
+        if components is None:
+            floor = min(MIN_ROWS / problem.total_weight, float(model.prior.max()) / 2)
+            table = table[:, model.prior > floor]
+        table = split(problem, table, n_components - table.shape[1], rng)
 
 
 def by_em(
@@ -327,13 +325,13 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     table = table.copy()
     gone: set[int] = set()
     used: set[int] = set()
-    for one, other in pairs[order].tolist():
-        if one not in used and other not in used:
-            used |= {one, other}
-            gone.add(other)
-            weights = table[0, [one, other]]
-            table[1:, one] = table[1:, [one, other]] @ weights / weights.sum()
-            table[0, one] = weights.sum()
+    for pair in pairs[order].tolist():
+        if used.isdisjoint(pair):
+            used.update(pair)
+            gone.add(pair[1])
+            weights = table[0, pair]
+            table[1:, pair[0]] = table[1:, pair] @ weights / weights.sum()
+            table[0, pair[0]] = weights.sum()
     return np.delete(table, sorted(gone), axis=1)
 
 
@@ -345,16 +343,15 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
     weights = total_weight * table[0]
     parameters = table[1:]
     k = len(weights)
-    own = weights * xlogy(parameters, parameters).sum(axis=0)
+    entropy_terms = weights * xlogy(parameters, parameters).sum(axis=0)
     losses = np.full((k, k), np.inf)
     for c in range(k - 1):
-        both = weights[c] + weights[c + 1 :]
-        mixed = (
-            weights[c] * parameters[:, c : c + 1]
-            + weights[c + 1 :] * parameters[:, c + 1 :]
-        )
-        of_both = xlogy(mixed, mixed / np.maximum(both, 1e-300)).sum(axis=0)
-        losses[c, c + 1 :] = own[c] + own[c + 1 :] - of_both
+        # The expected counts of the component together with each later one.
+        later = slice(c + 1, None)
+        totals = weights[c] + weights[later]
+        counts = weights[c] * parameters[:, [c]] + weights[later] * parameters[:, later]
+        merged_terms = xlogy(counts, counts / np.maximum(totals, 1e-300)).sum(axis=0)
+        losses[c, later] = entropy_terms[c] + entropy_terms[later] - merged_terms
     return losses
 
 
@@ -379,18 +376,20 @@ def split(
     """
     weights = problem.weights
     spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
-    chosen = np.argsort(-spread, kind="stable")[: max(1, number)]
+    widest = np.argsort(-spread, kind="stable")[: max(1, number)]
+    # A row of each component is the centre of one half.
     rows = rng.choice(len(weights), SAMPLE, p=weights / weights.sum())
-    shares, _ = shares_of(table, problem.starts, problem.codes[rows])
-    cumulated = shares[:, chosen].cumsum(axis=0)
-    passed = cumulated >= rng.random(len(chosen)) * cumulated[-1]
+    posteriors, _ = component_posteriors(table, problem.starts, problem.codes[rows])
+    cumulated = posteriors[:, widest].cumsum(axis=0)
+    passed = cumulated >= rng.random(len(widest)) * cumulated[-1]
     centres = problem.codes[rows[passed.argmax(axis=0)]]
     table = table.copy()
-    table[0, chosen] /= 2
-    halves = table[:, chosen]
+    table[0, widest] /= 2
+    halves = table[:, widest]
+    # It moves towards its centre, variable by variable where that is observed.
     for v, first in enumerate(problem.starts.tolist()):
         seen = np.flatnonzero(centres[:, v] >= 0)
-        own = halves[1 + first : 1 + first + len(problem.states[v])]
-        own[:, seen] *= 1 - CENTRE
-        own[centres[seen, v], seen] += CENTRE
+        distributions = halves[1 + first : 1 + first + len(problem.states[v])]
+        distributions[:, seen] *= 1 - CENTRE
+        distributions[centres[seen, v], seen] += CENTRE
     return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))

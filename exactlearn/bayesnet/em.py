@@ -31,6 +31,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import Check, checked_arguments, named
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.variable_arguments import Names, ParentsLike, parents_by_index
+from exactlearn.bayesnet.ascent import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import (
     blocks,
@@ -45,7 +46,6 @@ from exactlearn.bayesnet.complete_data import (
     full_counts,
     smoothed,
 )
-from exactlearn.bayesnet.em_result import STARTS, EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import (
     BayesianNetwork,
@@ -118,10 +118,8 @@ class NetworkEM:
             self.families, dataset.cardinalities, dataset.codes[self._rows]
         )
         codes = dataset.codes[self._rows].astype(np.int16)
-        own = weights[self._rows]
-        parts = missing_parts(
-            self._layout, codes, own, order[::-1] if leaves_out_barren else ()
-        )
+        parents_last = order[::-1] if leaves_out_barren else ()
+        parts = missing_parts(self._layout, codes, weights[self._rows], parents_last)
         self._codes = parts.codes
         self._weights = parts.weights
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
@@ -163,15 +161,11 @@ class NetworkEM:
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
             self._refuse(parameters)
-        with np.errstate(divide="ignore"):
-            prior = (
-                self.smoothing * float(np.log(parameters).sum())
-                if self.smoothing
-                else 0.0
-            )
-        return EMState(
-            iteration, parameters, counts, log_likelihood, log_likelihood + prior
-        )
+        objective = log_likelihood
+        if self.smoothing:
+            with np.errstate(divide="ignore"):
+                objective += self.smoothing * float(np.log(parameters).sum())
+        return EMState(iteration, parameters, counts, log_likelihood, objective)
 
     def m_step(self, state: EMState) -> Floats:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -206,21 +200,21 @@ class NetworkEM:
         DataError
             If a row is impossible under the parameters.
         """
-        found = self._without_dependents(parameters)
-        if found:
-            found &= self._without_dependents(self.m_step(self.e_step(0, parameters)))
-        return tuple(self.dataset.names[v] for v in sorted(found))
+        symmetric = self._without_dependents(parameters)
+        if symmetric:
+            following = self.m_step(self.e_step(0, parameters))
+            symmetric &= self._without_dependents(following)
+        return tuple(self.dataset.names[v] for v in sorted(symmetric))
 
     def _without_dependents(self, parameters: Floats) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
         dependents: set[int] = set()
         parents: set[int] = set()
         for table, family in zip(self.tables(parameters), self.families, strict=True):
-            spread = [np.ptp(table, axis=axis).max() for axis in range(len(family))]
             parents.update(family)
-            dependents |= {
-                v for v, most in zip(family, spread, strict=True) if most > EQUAL
-            }
+            for axis, v in enumerate(family):
+                if np.ptp(table, axis=axis).max() > EQUAL:
+                    dependents.add(v)
         missing = np.flatnonzero(
             (self.dataset.codes[self._rows] < 0).any(axis=0)
         ).tolist()
@@ -246,7 +240,7 @@ SMALL_WORK = 500.0
 TOLERANCE = 1e-6
 """Gain of the objective for each row (unit of weight) below which EM ends."""
 
-MOST_ITERATIONS = 1000
+MAX_ITERATIONS = 1000
 """Most iterations from each start."""
 
 
@@ -296,7 +290,7 @@ def fit_em(
     smoothing: float = SMOOTHING,
     starts: int | None = None,
     tolerance: float = TOLERANCE,
-    iterations: int = MOST_ITERATIONS,
+    iterations: int = MAX_ITERATIONS,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
     start: NetworkLike | None = None,

@@ -9,7 +9,6 @@ rows of many. A family without a formula is estimated in its available cases, an
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,18 +91,20 @@ def fit_by_missingness_graph(
     missingness.check_table(dataset)
     recoveries = recoverability(families, dataset.names, missingness)
     estimator = FamilyEstimator(dataset, "id-mar", separators=())
-    found = map(
-        partial(_estimate, estimator), range(len(families)), families, recoveries
-    )
-    return network_of_counts(
-        dataset, families, "graph", found, [smoothing] * len(families)
-    )
+    estimates = [
+        _estimate(estimator, child, family, recovery)
+        for child, (family, recovery) in enumerate(
+            zip(families, recoveries, strict=True)
+        )
+    ]
+    smoothings = [smoothing] * len(families)
+    return network_of_counts(dataset, families, "graph", estimates, smoothings)
 
 
 def _estimate(
     estimator: FamilyEstimator, child: int, parents: Sequence[int], recovery: Recovery
 ) -> tuple[Floats, FamilyEstimate]:
-    """Return the counts of a family, axes as in its table, and how they were estimated."""
+    """Return the counts of a family, axes as in its table, and their estimate."""
     rows = estimator.dataset
     estimand = recovery.estimand
     if estimand is not None and recovery.kind == "inverse probability":
@@ -111,10 +112,10 @@ def _estimate(
     elif estimand is not None and estimand.separators is not None:
         separators = tuple(rows.names.index(name) for name in estimand.separators)
         counts, estimate = estimator.mixed(child, parents, separators)
-        named = {
-            "graph" if k == "id-mar" else k: w for k, w in estimate.weights.items()
-        }
-        estimate = replace(estimate, weights=named, separators=None)
+        weights = dict(estimate.weights)
+        if "id-mar" in weights:
+            weights = {"graph": weights.pop("id-mar"), **weights}
+        estimate = replace(estimate, weights=weights, separators=None)
     else:
         name = "aca" if estimand is None else "graph"
         counts, estimate = estimator.counted(rows, child, parents, name)
@@ -144,17 +145,18 @@ def _weighted(
         counted = observing(propensity.observed)
         labels, first = index_rows(np.ascontiguousarray(columns(propensity.causes)))
         seen = np.where(counted & observing((propensity.variable,)), weights, 0.0)
-        every = weight_by(labels, np.where(counted, weights, 0.0), len(first))
-        factors *= (every * reciprocal(weight_by(labels, seen, len(first))))[labels]
+        totals = weight_by(labels, np.where(counted, weights, 0.0), len(first))
+        factors *= (totals * reciprocal(weight_by(labels, seen, len(first))))[labels]
         used |= counted
-    weighted, squares = (
-        full_counts(replace(dataset, weights=weights * factors**power), child, parents)
-        for power in (1, 2)
+    # The weighted counts, in proportion to the effective numbers of rows.
+    weighted = full_counts(replace(dataset, weights=weights * factors), child, parents)
+    squares = full_counts(
+        replace(dataset, weights=weights * factors**2), child, parents
     )
-    of_rows, of_squares = (
-        table.sum(axis=-1, keepdims=True) for table in (weighted, squares)
+    effective = weighted.sum(axis=-1, keepdims=True) * reciprocal(
+        squares.sum(axis=-1, keepdims=True)
     )
-    return weighted * of_rows * reciprocal(of_squares), FamilyEstimate(
+    return weighted * effective, FamilyEstimate(
         float(weights @ used),
         estimator.observing([*parents, child]),
         {"graph" if weighted.any() else "prior": float(weights.sum())},

@@ -34,8 +34,8 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn._runtime.number_arguments import SIZE
+from exactlearn.bayesnet.ascent import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.bayesnet.em_result import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.counts import distinct_weighted
@@ -112,7 +112,7 @@ class NaiveBayes(
 
     @cached_property
     def effective_size(self) -> int:
-        """What belief updating costs: components x free states, THESIS (3.59)."""
+        """The cost of belief updating: components x free states, THESIS (3.59)."""
         return self.n_components * sum(len(s) - 1 for s in self.states)
 
     @property
@@ -180,9 +180,9 @@ class NaiveBayes(
         if (self.names, self.states) == (like.names, like.states):
             return self
         places, states = self.places(like)
-        parts = [
-            self.parameters_of(v)[own] for v, own in zip(places, states, strict=True)
-        ]
+        parts = []
+        for v, order in zip(places, states, strict=True):
+            parts.append(self.parameters_of(v)[order])
         return NaiveBayes(like.names, like.states, self.prior, np.vstack(parts))
 
     def to_network(self) -> BayesianNetwork:
@@ -247,7 +247,8 @@ class NaiveBayes(
         """
         codes = aligned_codes(dataset, self.names, self.states, unseen)
         pieces = in_pieces(
-            lambda rows: shares_of(self.table, self.starts, codes[rows])[1], codes
+            lambda rows: component_posteriors(self.table, self.starts, codes[rows])[1],
+            codes,
         )
         return np.concatenate([np.empty(0), *pieces])
 
@@ -265,8 +266,8 @@ class NaiveBayes(
             Shape (rows, states), an observed cell with 1 at its state; and shape (rows,), ``-inf``
             for an impossible row.
         """
-        shares, logs = shares_of(self.table, self.starts, codes)
-        posteriors = shares @ self.parameters.T
+        responsibilities, logs = component_posteriors(self.table, self.starts, codes)
+        posteriors = responsibilities @ self.parameters.T
         for v, first in enumerate(self.starts.tolist()):
             seen = codes[:, v] >= 0
             r = len(self.states[v])
@@ -280,7 +281,7 @@ as_naive_bayes = instance_of(
 
 
 def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
-    """Yield what some work returns for each piece of the rows, in their order; on all threads."""
+    """Yield the results of some work for each piece of the rows, in order; on all threads."""
     return in_order(
         lambda piece, _: work(slice(piece * PIECE, (piece + 1) * PIECE)),
         -(-len(codes) // PIECE),
@@ -289,7 +290,7 @@ def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
     )
 
 
-def shares_of(
+def component_posteriors(
     table: Floats, starts: NDArray[np.int64], codes: Codes
 ) -> tuple[Floats, Floats]:
     """Return P(component | row), and the log-likelihood of the observed cells of each row.
@@ -306,12 +307,12 @@ def shares_of(
 
     Returns
     -------
-    shares, log_likelihoods
+    responsibilities, log_likelihoods
         Shape (rows, components), zeros for an impossible row; and (rows,), ``-inf`` there.
     """
-    shares = np.empty((len(codes), table.shape[1]))
-    multiply_rows(table, starts, codes, shares)
-    totals = shares.sum(axis=1)
+    responsibilities = np.empty((len(codes), table.shape[1]))
+    multiply_rows(table, starts, codes, responsibilities)
+    totals = responsibilities.sum(axis=1)
     small = np.flatnonzero(totals < LEAST)
     with np.errstate(divide="ignore"):
         if len(small):
@@ -319,13 +320,13 @@ def shares_of(
             places = np.where(codes[small] < 0, len(table), 1 + starts + codes[small])
             joint = logarithms[0] + sum(logarithms[column] for column in places.T)
             largest = np.maximum(joint.max(axis=1, keepdims=True), np.finfo(float).min)
-            shares[small] = np.exp(joint - largest)
-            totals[small] = shares[small].sum(axis=1)
+            responsibilities[small] = np.exp(joint - largest)
+            totals[small] = responsibilities[small].sum(axis=1)
         logs = np.log(totals)
         if len(small):
             logs[small] += largest[:, 0]
-    shares /= np.where(totals > 0, totals, 1.0)[:, np.newaxis]
-    return shares, logs
+    responsibilities /= np.where(totals > 0, totals, 1.0)[:, np.newaxis]
+    return responsibilities, logs
 
 
 @in_place_kernel
@@ -346,16 +347,16 @@ def multiply_rows(
 
 @in_place_kernel
 def count_rows(
-    shares: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats
+    responsibilities: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats
 ) -> None:
-    """Add the share of each row in each component to the counts of the row's states."""
-    k = shares.shape[1]
+    """Add the responsibilities of components for rows to the counts of the rows' states."""
+    k = responsibilities.shape[1]
     for i in range(len(codes)):
         for v in range(len(starts)):
             if codes[i, v] >= 0:
                 row = 1 + starts[v] + codes[i, v]
                 for c in range(k):
-                    counts[row, c] += shares[i, c]
+                    counts[row, c] += responsibilities[i, c]
 
 
 class ComponentEM:
@@ -399,8 +400,8 @@ class ComponentEM:
 
     def start(self, model: NaiveBayes) -> Floats:
         """Return the parameters of a model to begin with; with smoothing none is zero."""
-        least = np.finfo(np.float64).tiny if self.smoothing else 0.0
-        return self.normalised(np.maximum(model.table, least).ravel())
+        floor = np.finfo(np.float64).tiny if self.smoothing else 0.0
+        return self.normalised(np.maximum(model.table, floor).ravel())
 
     def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state at some parameters, after so many iterations.
@@ -413,18 +414,20 @@ class ComponentEM:
         table = self.table(parameters)
 
         def expect(rows: slice) -> tuple[Floats, Floats]:
-            shares, logs = shares_of(table, self.starts, self.codes[rows])
-            shares *= self.weights[rows, np.newaxis]
+            responsibilities, logs = component_posteriors(
+                table, self.starts, self.codes[rows]
+            )
+            responsibilities *= self.weights[rows, np.newaxis]
             counts = np.zeros(table.shape)
-            counts[0] = shares.sum(axis=0)
-            count_rows(shares, self.starts, self.codes[rows], counts)
+            counts[0] = responsibilities.sum(axis=0)
+            count_rows(responsibilities, self.starts, self.codes[rows], counts)
             return counts, logs
 
         counts = np.zeros(table.shape)
-        logs = list[Floats]()
-        for piece, own in in_pieces(expect, self.codes):
+        logs: list[Floats] = []
+        for piece, logs_of_piece in in_pieces(expect, self.codes):
             counts += piece
-            logs.append(own)
+            logs.append(logs_of_piece)
             if iteration and is_over(self._control):
                 return EMState(iteration, parameters, counts.ravel(), np.nan, np.nan)
         of_rows = np.concatenate(logs)
@@ -435,10 +438,9 @@ class ComponentEM:
                 f"{place}: the row has probability zero under the model, so nothing can be inferred"
                 " from it; correct the row or use a model with smoothed parameters"
             )
-        penalty = (
-            self.smoothing * float(np.log(parameters).sum()) if self.smoothing else 0.0
-        )
-        objective = log_likelihood + penalty
+        objective = log_likelihood
+        if self.smoothing:
+            objective += self.smoothing * float(np.log(parameters).sum())
         return EMState(iteration, parameters, counts.ravel(), log_likelihood, objective)
 
     def m_step(self, state: EMState) -> Floats:

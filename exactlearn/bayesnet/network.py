@@ -181,14 +181,14 @@ class BayesianNetwork(
 
         variable = self.index(name)
         columns = pd.Index(self.states[variable], name=name)
-        names, states = (
-            [own[p] for p in self.parents[variable]]
-            for own in (self.names, self.states)
-        )
-        index = (
-            pd.MultiIndex.from_product(states, names=names) if names else pd.Index([""])
-        )
-        index = index.get_level_values(0) if len(names) == 1 else index
+        parents = self.parents[variable]
+        names = [self.names[p] for p in parents]
+        index: pd.Index[Any] = pd.Index([""])
+        if parents:
+            states = [self.states[p] for p in parents]
+            index = pd.MultiIndex.from_product(states, names=names)
+        if len(parents) == 1:
+            index = index.get_level_values(0)
         return pd.DataFrame(
             self.tables[variable].reshape(-1, len(columns)), index, columns
         )
@@ -235,13 +235,13 @@ class BayesianNetwork(
             return self
         places, states = self.places(like)
         number = {v: k for k, v in enumerate(places)}
-        families = [tuple(number[p] for p in self.parents[v]) for v in places]
-        tables = (
-            np.ascontiguousarray(
-                self.tables[v][np.ix_(*(states[k] for k in (*family, number[v])))]
-            )
-            for v, family in zip(places, families, strict=True)
-        )
+        families = []
+        tables = []
+        for k, v in enumerate(places):
+            family = tuple(number[p] for p in self.parents[v])
+            cells = np.ix_(*(states[axis] for axis in (*family, k)))
+            families.append(family)
+            tables.append(np.ascontiguousarray(self.tables[v][cells]))
         return BayesianNetwork(like.names, like.states, tuple(families), tuple(tables))
 
     @checked_arguments()
@@ -483,10 +483,11 @@ def subnetwork(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNe
     (Shachter 1986, "Evaluating influence diagrams").
     """
     number = {v: k for k, v in enumerate(variables)}
+    families = [tuple(map(number.__getitem__, network.parents[v])) for v in variables]
     return BayesianNetwork(
         names=tuple(network.names[v] for v in variables),
         states=tuple(network.states[v] for v in variables),
-        parents=tuple(tuple(number[p] for p in network.parents[v]) for v in variables),
+        parents=tuple(families),
         tables=tuple(network.tables[v] for v in variables),
     )
 

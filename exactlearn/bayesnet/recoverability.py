@@ -28,6 +28,7 @@ parameter learning from incomplete data".
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -59,7 +60,7 @@ class Propensity(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimand:
-    """What computes the distribution of a family from incomplete rows.
+    """A formula that computes the distribution of a family from incomplete rows.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ Indices = frozenset[int]
 
 @dataclass(frozen=True)
 class Recovery:
-    """How a family is estimated given a missingness graph.
+    """The decision on a family given a missingness graph.
 
     Parameters
     ----------
@@ -148,10 +149,10 @@ class Recovery:
         """
         family = probability((self.child,), self.parents)
         if self.estimand is None:
-            how = {"no criterion": "no criterion known here applies"}.get(
-                self.kind, self.kind
-            )
-            return f"{family}: {how}, {self.reason}"
+            decision = self.kind
+            if decision == "no criterion":
+                decision = "no criterion known here applies"
+            return f"{family}: {decision}, {self.reason}"
         text = self.estimand.text
         joint = probability((self.child, *self.parents))
         if not self.estimand.is_joint:
@@ -226,50 +227,51 @@ class _IndexedGraph:
         names: Sequence[str],
         missingness: MissingnessGraph,
     ) -> None:
-        self.names, n = tuple(names), len(names)
+        n = len(names)
+        self.names = tuple(names)
         self.dag = [*map(tuple, parents), *missingness.parents(names)]
         self.offspring = children(self.dag[:n])
-        self.missingness, self.place = (
-            missingness,
-            {name: v for v, name in enumerate(names)},
-        )
-        self.indicator = {
-            self.place[name]: n + k for k, name in enumerate(missingness.variables)
-        }
-        variable = {r: v for v, r in self.indicator.items()}
-        above = {v: self.dag[r] for v, r in self.indicator.items()}
-        self.causes = {v: frozenset(p for p in ps if p < n) for v, ps in above.items()}
-        self.before = {
-            v: frozenset(variable[p] for p in ps if p >= n) for v, ps in above.items()
-        }
+        self.missingness = missingness
+        self.indicator: dict[int, int] = {}
+        self.causes: dict[int, Indices] = {}
+        self.before: dict[int, Indices] = {}
+        variables = [self.names.index(name) for name in missingness.variables]
+        for indicator, v in enumerate(variables, n):
+            above = self.dag[indicator]
+            self.indicator[v] = indicator
+            self.causes[v] = frozenset(p for p in above if p < n)
+            self.before[v] = frozenset(variables[p - n] for p in above if p >= n)
 
     def recovery(self, child: int, parents: tuple[int, ...]) -> Recovery:
         """Return the first criterion that applies to a family."""
-        names = (self.names[child], self.texts(parents))
-        family = {child, *parents}
-        lacking = self.incomplete(family)
+        decided = partial(Recovery, self.names[child], self.texts(parents))
+        lacking = self.incomplete([child, *parents])
+        # Relative frequencies, in the rows that observe the family.
         if self.independent({child}, lacking, parents):
             kind = "available cases" if lacking else "frequencies"
-            text = probability(names[:1], names[1], self.sorted(lacking))
-            return Recovery(*names, kind, Estimand(text))
-        if (strata := self.stratified(family, lacking)) is not None:
-            return Recovery(*names, "separators", strata)
+            text = probability(
+                self.texts([child]), self.texts(parents), self.sorted(lacking)
+            )
+            return decided(kind, Estimand(text))
+        # Informed deletion.
+        if (strata := self.stratified({child, *parents}, lacking)) is not None:
+            return decided("separators", strata)
+        # Inverse probability weighting.
         weighted = self.weighted(child, parents)
         if isinstance(weighted, Estimand):
-            return Recovery(*names, "inverse probability", weighted)
+            return decided("inverse probability", weighted)
         proof = self.proof(child, parents)
         kind = "no criterion" if proof is None else "not recoverable"
-        return Recovery(*names, kind, None, proof or weighted)
+        return decided(kind, None, proof or weighted)
 
     def stratified(self, family: set[int], lacking: Indices) -> Estimand | None:
         """Return the estimand with separators that every row observes, if there are any."""
         complete = family - lacking
-        known = self.missingness.all_causes(self.texts(lacking))
-        causes = {self.place[name] for name in known}
+        names = self.missingness.all_causes(self.texts(lacking))
+        causes = {self.names.index(name) for name in names}
+        # Where causes have missing cells, all ancestors without are tried in their place.
         if self.incomplete(causes):
-            above = ancestors(
-                self.dag, {*family, *(self.indicator[v] for v in lacking)}
-            )
+            above = ancestors(self.dag, family | {self.indicator[v] for v in lacking})
             causes = {v for v in above if v < len(self.names)} - self.indicator.keys()
         separators = causes - family
         if not self.independent(lacking, lacking, complete | separators):
@@ -277,11 +279,12 @@ class _IndexedGraph:
         for v in sorted(separators):
             if self.independent(lacking, lacking, complete | separators - {v}):
                 separators.remove(v)
-        incomplete, own, others = map(self.sorted, (lacking, complete, separators))
-        strata = (*own, *others)
+        incomplete = self.sorted(lacking)
+        summed = self.sorted(separators)
+        strata = (*self.sorted(complete), *summed)
         inner = probability(incomplete, strata, incomplete)
         outer = f" {probability(strata)}" if strata else ""
-        return Estimand(f"{_sum_over(others)}{inner}{outer}", others)
+        return Estimand(f"{_sum_over(summed)}{inner}{outer}", summed)
 
     def weighted(self, child: int, parents: Sequence[int]) -> Estimand | str:
         """Return the estimand by inverse probability, or an obstacle to it in words.
@@ -289,6 +292,7 @@ class _IndexedGraph:
         The factor of an indicator without the child and its descendants among its causes cancels:
         given the parents, those causes do not depend on the child.
         """
+        # The indicators that are needed, and those whose factors do not cancel.
         family = {child, *parents}
         affected = ancestors(self.offspring, [child])
         needed: set[int] = set()
@@ -302,22 +306,22 @@ class _IndexedGraph:
                 if not affected.isdisjoint(self.causes[v]):
                     weighed.add(v)
                     waiting += self.incomplete(self.causes[v])
+        # Their probabilities, in the rows that observe the causes.
+        propensities = []
         for v in sorted(weighed):
             name = self.names[v]
             indicator = self.indicator[v]
             if v in self.causes[v]:
                 return _masks_itself(name)
-            others = self.incomplete(self.causes[v]) - self.before[v]
-            if not self.independent({indicator}, others, self.dag[indicator]):
+            masked = self.incomplete(self.causes[v])
+            if not self.independent(
+                {indicator}, masked - self.before[v], self.dag[indicator]
+            ):
                 return f"because R_{name} depends on whether its causes are observed"
-        propensities = tuple(
-            Propensity(
-                self.names[v],
-                self.sorted(self.causes[v]),
-                self.sorted(self.incomplete(self.causes[v]) | self.before[v]),
-            )
-            for v in sorted(weighed)
-        )
+            causes = self.sorted(self.causes[v])
+            rows = self.sorted(masked | self.before[v])
+            propensities.append(Propensity(name, causes, rows))
+        # The formula.
         over = self.sorted(needed.union(*(self.causes[v] for v in weighed)) - family)
         observed = self.sorted(needed)
         cells = (*self.texts([child, *parents]), *over)
@@ -326,7 +330,9 @@ class _IndexedGraph:
         )
         text = f"{_sum_over(over)}P({', '.join([*cells, *map(_indicator, observed)])})"
         text += f" / [{below}]" if below else ""
-        return Estimand(text, None, observed, propensities, is_joint=weighed == needed)
+        return Estimand(
+            text, None, observed, tuple(propensities), is_joint=weighed == needed
+        )
 
     def proof(self, child: int, parents: Sequence[int]) -> str | None:
         """Return why no formula for a family exists, in words; ``None`` without a proof."""
@@ -335,10 +341,10 @@ class _IndexedGraph:
             return _masks_itself(name)
         for v in sorted(self.incomplete(parents)):
             if {v, child} <= self.causes[v]:
-                other = self.names[v]
+                parent = self.names[v]
                 return (
-                    f"because {other} masks itself and its missing cells depend on {name}, too "
-                    f"({other} -> R_{other} <- {name})"
+                    f"because {parent} masks itself and its missing cells depend on {name}, too "
+                    f"({parent} -> R_{parent} <- {name})"
                 )
         return None
 

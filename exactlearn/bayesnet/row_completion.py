@@ -34,10 +34,10 @@ from exactlearn.errors import DataError, did_you_mean
 
 Floats = NDArray[np.float64]
 
-MOST_LAYOUTS = 8
-"""How many layouts are kept: for queries with the same variables observed."""
+MAX_LAYOUTS = 8
+"""Number of layouts that are kept, for queries with the same variables observed."""
 
-_PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
+_NORMALISED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
 
 
 def prepared(network: BayesianNetwork) -> BayesianNetwork:
@@ -45,9 +45,9 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
 
     It is made once, as long as the network is in use.
     """
-    if network not in _PREPARED:
-        _PREPARED[network] = without_irrelevant_parents(normalised(network))
-    return _PREPARED[network]
+    if network not in _NORMALISED:
+        _NORMALISED[network] = without_irrelevant_parents(normalised(network))
+    return _NORMALISED[network]
 
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
@@ -92,13 +92,13 @@ def eliminated(
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     """Return the buckets of some rows; the last ones made are kept, for rows like these."""
     missing = (codes < 0).any(axis=0).tobytes()
-    return _known_layout(
+    return _cached_layout(
         network.parents, tuple(network.cardinalities.tolist()), missing
     )
 
 
-@lru_cache(MOST_LAYOUTS)
-def _known_layout(
+@lru_cache(MAX_LAYOUTS)
+def _cached_layout(
     parents: tuple[tuple[int, ...], ...], cardinalities: tuple[int, ...], missing: bytes
 ) -> Buckets:
     codes = -np.frombuffer(missing, np.int8)[np.newaxis]
@@ -145,13 +145,13 @@ def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> Floats:
     """
     task = _IncompleteRows(network, dataset)
     codes, of_cell = task.parts()
-    found, logs = marginals(task.layout, task.tables, codes)
+    marginal, logs = marginals(task.layout, task.tables, codes)
     task.refuse(np.isneginf(logs)[of_cell])
     posterior = np.zeros((len(of_cell), int(dataset.cardinalities.max(initial=0))))
     n_states = task.layout.cardinality[task.columns]
     cells, k = np.nonzero(np.arange(task.states.shape[1]) < n_states[:, np.newaxis])
     places = task.layout.state_first[task.columns[cells]] + k
-    posterior[cells, task.states[cells, k]] = found[of_cell[cells], places]
+    posterior[cells, task.states[cells, k]] = marginal[of_cell[cells], places]
     return np.minimum(
         posterior, 1.0, out=posterior
     )  # rounding may leave 1.0000000000000002
@@ -249,10 +249,10 @@ class _IncompleteRows:
 
     def parts(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
         """Return the distinct parts of the incomplete rows, and that of each cell of the table."""
-        found = missing_parts(self.layout, self.codes, np.ones(len(self.codes)))
+        parts = missing_parts(self.layout, self.codes, np.ones(len(self.codes)))
         of_cell = np.empty(self.codes.shape, np.int64)
-        of_cell[self.codes < 0] = found.of_cell
-        return found.codes, of_cell[self.source, self.columns]
+        of_cell[self.codes < 0] = parts.of_cell
+        return parts.codes, of_cell[self.source, self.columns]
 
     def fill(
         self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: Floats
@@ -260,8 +260,10 @@ class _IncompleteRows:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
         filled = np.empty_like(codes)
         space = space_for(self.layout, codes)
-        where = self.layout, self.tables, codes, np.arange(len(codes))
-        impossible = fill_cells(*where, uniform, space, filled)
+        rows = np.arange(len(codes))
+        impossible = fill_cells(
+            self.layout, self.tables, codes, rows, uniform, space, filled
+        )
         if impossible >= 0:
             self.refuse(of_cell == impossible)
         return self.states[np.arange(len(self.columns)), filled[of_cell, self.columns]]
@@ -291,7 +293,7 @@ def _variables_and_states(
     )
     for j in np.unique(dataset.missing_cells[:, 1]).tolist():
         name = dataset.names[j]
-        known = dataset.states[j]
+        states = dataset.states[j]
         if name not in network.names:
             raise DataError(
                 f"column {name!r} has missing cells, but the network has no such "
@@ -300,10 +302,10 @@ def _variables_and_states(
             )
         columns[j] = v = network.names.index(name)
         for k, state in enumerate(network.states[v]):
-            if state not in known:
+            if state not in states:
                 raise DataError(
                     f"column {name!r} has missing cells that may have the network's state "
                     f"{state!r}, which the table does not declare: add it to the states"
                 )
-            codes[v, k] = known.index(state)
+            codes[v, k] = states.index(state)
     return columns, codes

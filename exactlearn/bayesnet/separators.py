@@ -58,19 +58,20 @@ def separators_of_indicators(
         When a column has missing cells and the graph has no indicator for it.
     """
     partly = np.flatnonzero(~is_full).tolist()
+    separators_of: dict[int, frozenset[int]] = {}
     if separators is None:
-        return {
-            v: learned_separators(dataset, v, np.flatnonzero(is_full)) for v in partly
-        }
+        full = np.flatnonzero(is_full)
+        return {v: learned_separators(dataset, v, full) for v in partly}
     if isinstance(separators, MissingnessGraph):
         separators.check_table(dataset)
-        causes = {v: separators.all_causes([dataset.names[v]]) for v in partly}
-        found = {v: frozenset(map(dataset.index, names)) for v, names in causes.items()}
+        for v in partly:
+            causes = separators.all_causes([dataset.names[v]])
+            separators_of[v] = frozenset(map(dataset.index, causes))
     else:
-        chosen = frozenset(variables_by_index(separators, "separators", dataset.names))
-        found = dict.fromkeys(partly, chosen)
-    for v, separator in ((v, s) for v, chosen in found.items() for s in sorted(chosen)):
-        if not is_full[separator]:
+        given = variables_by_index(separators, "separators", dataset.names)
+        separators_of = dict.fromkeys(partly, frozenset(given))
+    for v, variables in separators_of.items():
+        for separator in sorted(variables - {*np.flatnonzero(is_full).tolist()}):
             missing = dataset.codes[:, separator] == MISSING
             raise OptionError(
                 f"separator {dataset.names[separator]!r} has {missing.sum()} missing cells, the "
@@ -78,7 +79,7 @@ def separators_of_indicators(
                 f"needs to know what {dataset.names[v]!r} depends on in every row (MAR); leave it "
                 "out, or let the separators be learned"
             )
-    return found
+    return separators_of
 
 
 def learned_separators(
@@ -117,17 +118,17 @@ def learned_separators(
     def refined(labels: NDArray[np.integer], v: int) -> NDArray[np.integer]:
         return labels * int(dataset.cardinalities[v]) + dataset.codes[:, v]
 
+    # Forward selection: the variable that raises the score most, as long as one does.
     labels: NDArray[np.integer] = np.zeros(dataset.n_rows, np.int64)
     selected = frozenset[int]()
     score = bic(labels)
-    while others := [v for v in candidates.tolist() if v not in selected]:
-        scores = [bic(refined(labels, v)) for v in others]
+    while unselected := [v for v in candidates.tolist() if v not in selected]:
+        scores = [bic(refined(labels, v)) for v in unselected]
         best = int(np.argmax(scores))
         if scores[best] <= score + TOLERANCE + rounding(score):
             break
-        selected = selected | {others[best]}
+        selected |= {unselected[best]}
         score = scores[best]
-        labels = index_rows(refined(labels, others[best])[:, np.newaxis])[0].astype(
-            np.int64
-        )
+        cells = refined(labels, unselected[best])
+        labels = index_rows(cells[:, np.newaxis])[0].astype(np.int64)
     return selected

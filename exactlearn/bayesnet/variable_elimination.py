@@ -231,7 +231,8 @@ def _summed_out(
 ) -> Factor:
     """Return the message of a variable: the product of its factors, summed over its states."""
     scope = sorted(
-        {v for factor in factors for v in factor.scope}, key=position.__getitem__
+        frozenset().union(*(factor.scope for factor in factors)),
+        key=position.__getitem__,
     )
     product = _product(factors, scope, cardinalities)
     return Factor(tuple(scope[1:]), product.sum(axis=scope.index(variable)))
@@ -243,7 +244,8 @@ def _product(
     """Return the product of factors as a table over a scope in order of elimination."""
     product = np.ones([1] * len(scope))
     for factor in sorted(factors, key=lambda factor: factor.values.size):
-        shape = [int(cardinalities[v]) if v in factor.scope else 1 for v in scope]
+        sizes = dict(zip(factor.scope, factor.values.shape, strict=True))
+        shape = [sizes.get(v, 1) for v in scope]
         product = product * factor.values.reshape(shape)
     return np.broadcast_to(product, [int(cardinalities[v]) for v in scope])
 

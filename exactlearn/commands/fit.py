@@ -13,9 +13,9 @@ import exactlearn as el
 from exactlearn._runtime.compilation_notice import clock
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.ascent import EMResult, EMState
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionFit
 from exactlearn.bayesnet.em import fit_with_indicators, network_of, without_indicators
-from exactlearn.bayesnet.em_result import EMResult, EMState
 from exactlearn.bayesnet.row_completion import elimination_cells
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Answer, Output, require_suffix, worst

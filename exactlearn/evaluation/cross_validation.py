@@ -23,10 +23,11 @@ from exactlearn._runtime.arguments import checked_arguments, named
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.variable_arguments import name_of
-from exactlearn.bayesnet.complete_data import SMOOTHING, divided
+from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, did_you_mean

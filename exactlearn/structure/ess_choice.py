@@ -30,7 +30,8 @@ from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.files import strict
 from exactlearn._runtime.number_arguments import POSITIVE
 from exactlearn._runtime.progress import counted
-from exactlearn.bayesnet.complete_data import SMOOTHING, Folds, as_good_as_best, divided
+from exactlearn.bayesnet.complete_data import SMOOTHING
+from exactlearn.bayesnet.smoothing_choice import Folds, as_good_as_best, divided
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families

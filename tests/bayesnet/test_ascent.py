@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.em_result import ascend
+from exactlearn.bayesnet.ascent import ascend
 from exactlearn.errors import CheckError
 from tests.interrupts import press_ctrl_c
 

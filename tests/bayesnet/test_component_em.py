@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from exactlearn.bayesnet.naive_bayes import (
     ComponentEM,
     NaiveBayes,
+    component_posteriors,
     fit_naive_bayes,
-    shares_of,
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -134,7 +134,7 @@ def test_rows_less_probable_than_any_float_are_taken_in_logarithms():
     assert steep.log_likelihood_rows(Dataset(row, names[:20], states[:20])) == (
         pytest.approx([expected])
     )
-    shares, logs = shares_of(steep.table, steep.starts, row)
+    shares, logs = component_posteriors(steep.table, steep.starts, row)
     assert shares.tolist() == [[0.0, pytest.approx(1.0)]]
     assert logs == pytest.approx([expected])
 

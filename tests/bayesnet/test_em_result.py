@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.bayesnet.em_result import EMState, fitted
+from exactlearn.bayesnet.ascent import EMState, fitted
 from tests.interrupts import press_ctrl_c
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.complete_data import (
+from exactlearn.bayesnet.complete_data import full_counts
+from exactlearn.bayesnet.deletion import fit_deletion
+from exactlearn.bayesnet.smoothing_choice import (
     choose_smoothing,
     divided,
-    full_counts,
     maximised,
     validation_terms,
 )
-from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.network_oracle import random_network

@@ -36,7 +36,7 @@ def test_names():
 def test_numbers():
     assert declarations.Compile.max_size == compilation.MAX_SIZE
     assert declarations.LearnNb.smoothing == naive_bayes.SMOOTHING
-    assert f"{em.MOST_ITERATIONS} for a network" in (declarations.Fit.__doc__ or "")
+    assert f"{em.MAX_ITERATIONS} for a network" in (declarations.Fit.__doc__ or "")
     assert sections.NetworkParameters.smoothing == SMOOTHING
     assert sections.GraphParameters.tolerance == em.TOLERANCE
     assert Imputing.networks == LEARNING.networks

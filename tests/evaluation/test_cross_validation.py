@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.bayesnet.complete_data import divided
+from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.cross_validation import (
     CrossValidation,

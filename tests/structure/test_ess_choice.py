@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import exactlearn as el
-from exactlearn.bayesnet.complete_data import divided, fit_complete
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.smoothing_choice import divided
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.scoring.deletion_counts import DeletionCounts

@@ -1,7 +1,7 @@
 r"""Parameters of a decision graph of given structure: relative counts, smoothed, and EM.
 
 The counts of a graph's nodes take the place of a network's families
-(:mod:`exactlearn.bayesnet.complete_data`; THESIS, Algorithms 4.1 and 4.2). A row is an available
+(:mod:`exactlearn.bayesnet.smoothing_choice`; THESIS, Algorithms 4.1 and 4.2). A row is an available
 case at a node when its variable is observed and the row reaches this node of the variable whatever
 its missing cells are (PDG-SEM, section 3).
 
@@ -39,16 +39,16 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.number_arguments import NUMBERS
-from exactlearn.bayesnet.complete_data import (
+from exactlearn.bayesnet.ascent import EMResult, EMState, fitted
+from exactlearn.bayesnet.complete_data import check_smoothing
+from exactlearn.bayesnet.smoothing_choice import (
     FOLDS,
     SmoothingChoice,
     as_good_as_best,
-    check_smoothing,
     divided,
     maximised,
     validation_terms,
 )
-from exactlearn.bayesnet.em_result import EMResult, EMState, fitted
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import (
     Dataset,

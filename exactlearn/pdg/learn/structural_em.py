@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike
 from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.ascent import ascend
 from exactlearn.bayesnet.complete_data import check_smoothing
-from exactlearn.bayesnet.em_result import ascend
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.hash_tables import index_rows
-from exactlearn.bayesnet.em_result import ascend
+from exactlearn.bayesnet.ascent import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import (
     Dataset,

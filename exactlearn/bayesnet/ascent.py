@@ -130,7 +130,7 @@ class EMState(NamedTuple):
 
 
 class EMStart(NamedTuple):
-    """How EM went from one start.
+    """The course of EM from one start.
 
     Attributes
     ----------
