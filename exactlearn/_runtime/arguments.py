@@ -126,6 +126,7 @@ def checked_arguments(
                             f"{name!r}{did_you_mean(name, parameters)}"
                         ) from None
                 return function(*args, **kwargs)  # which says better what is wrong
+            # Checks of later stages see what the earlier ones have made of the arguments.
             bound.apply_defaults()
             given = bound.arguments
             with parameters_taken(usual):
@@ -221,6 +222,7 @@ def _names(given: Given) -> Names:
     if names is not None:
         # Where a text was one name, it is a list by now.
         return list(names) if isinstance(names, str) else as_names(names)
+    # The first argument with names: a table, a model or a graph.
     for value in given.values():
         names = getattr(value, "names", None)
         if isinstance(names, tuple | list) and names:

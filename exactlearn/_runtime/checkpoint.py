@@ -72,6 +72,7 @@ class Checkpoint:
         """Save a state; a state under that key is replaced at once, or not at all."""
         path = self._path(key)
         if path is not None:
+            # The file is packed when it is written, whole, as its name ends in .gz.
             file = BytesIO()
             np.savez(file, **{name: np.asarray(array) for name, array in state.items()})  # type: ignore[arg-type]
             atomic_write(path, file.getvalue())

@@ -60,6 +60,7 @@ class Compilations:
 
     def end(self) -> None:
         """End the compilation that began last."""
+        # Only the outermost compilation counts, in which the others lie.
         if self.running == 1:
             self._seconds += (
                 monotonic() - self._since

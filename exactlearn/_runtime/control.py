@@ -252,6 +252,7 @@ class SearchControl:
 
     def record(self) -> None:
         """Report the state, and keep it in the trace if it is new."""
+        # Only an improvement is new.
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
@@ -310,9 +311,11 @@ class SearchControl:
         Where another handler than Python's own is set, and in other threads than the main one, no
         handler is set.
         """
+        # The control that runs already, which may be this one.
         enclosing = _running.get()
-        if enclosing is not self:  # it may run already
+        if enclosing is not self:
             self._enclosing = None if enclosing is self.outer else enclosing
+        # Within another control, its handler stays: it stops this one as well.
         token = _running.set(self)
         replaced = (signal.default_int_handler,) if enclosing is None else ()
         try:
@@ -320,6 +323,7 @@ class SearchControl:
                 yield self
         finally:
             _running.reset(token)
+            # At the end of the whole search, nothing of it is left to be seen or raised.
             if enclosing is None and _is_main_thread():
                 from exactlearn._runtime.progress import NOTEBOOK
 
@@ -362,6 +366,7 @@ def _handling(
 
     In other threads than the main one, nothing changes.
     """
+    # Only the main thread may set handlers, and no handler of others is replaced.
     before = signal.getsignal(number)
     if not _is_main_thread() or before not in replaced:
         yield False
@@ -388,6 +393,7 @@ def terminated_as_interrupted() -> Iterator[None]:
         latest = monotonic()
         if is_repeated:
             return
+        # What Ctrl-C does here: stop the search, or raise.
         on_interrupt = signal.getsignal(signal.SIGINT)
         control = _running.get()
         if callable(on_interrupt):
@@ -454,6 +460,7 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
     if not _is_main_thread():
         yield
         return
+    # Python writes the number of each signal into the socket, from which the thread reads.
     ended = threading.Event()
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -465,6 +472,7 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
     try:
         yield
     finally:
+        # A closed socket ends the thread.
         ended.set()
         signal.set_wakeup_fd(before)
         writer.close()
@@ -480,10 +488,12 @@ def _end_after_signal(
     while number := reader.recv(1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM):
             continue
+        # Several SIGTERM at once count as one.
         since = monotonic() - latest
         latest = monotonic()
         count -= number[0] == signal.SIGINT or since >= REPEATED
         if count <= 0 and not ended.wait(GRACE):
+            # Nothing that would be tidied up at the end of Python is, but for half files.
             for file in list(UNFINISHED):
                 file.unlink(missing_ok=True)
             os.write(2, b"Interrupted.\n")

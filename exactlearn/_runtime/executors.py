@@ -75,6 +75,7 @@ def in_order(
         Number of threads; with one, everything runs in the caller's.
     """
     threads = max(1, min(threads, pieces))
+    # Each scratch space is in the hands of one thread at a time.
     free: SimpleQueue[Space] = SimpleQueue()
     for _ in range(threads):
         free.put(space())
@@ -149,6 +150,7 @@ def running(cluster: Any) -> Iterator[Any]:
             raise refusal("cluster", "a cluster", cluster, instead)
         yield cluster
         return
+    # A scheduler by its address.
     distributed = dask("distributed")
     kind, _, count = cluster.partition(":")
     if kind != "local":
@@ -162,6 +164,7 @@ def running(cluster: Any) -> Iterator[Any]:
         with client:
             yield client
         return
+    # Processes on this machine.
     if count and not (count.isdecimal() and int(count)):
         raise OptionError(
             f"cluster {cluster!r}: expected a number of workers, as in 'local:2'"
@@ -229,6 +232,7 @@ def results(
                 return
             yield function(*shared, *map(computed, task))
         return
+    # Results that came before those of earlier tasks.
     early: dict[int, T] = {}
     following = 0
     ended = finished(function, tasks, client, control, shared, stop_time=0.0)
@@ -338,6 +342,7 @@ def finished(
     """
     control = control or SearchControl.within()
     distributed = dask("distributed")
+    # The event tells the tasks that the search is over.
     stop = distributed.Event(client=client)
     kept = held(client, shared)
     repeated: set[int] = set()
@@ -352,6 +357,7 @@ def finished(
     pending = {submitted(number, kept): number for number in range(len(tasks))}
     try:
         while pending and monotonic() < deadline:
+            # Once the search is over, tasks have little time to return what they have.
             if control.is_over and deadline == inf:
                 deadline = monotonic() + stop_time
                 stop.set()
@@ -397,9 +403,11 @@ def _unless_stopped(
     It is computed by a worker under a control that its client stops.
     """
     distributed = dask("distributed")
+    # A task that begins after the end of the search does nothing.
     event = distributed.Event(stop, client=distributed.get_client())
     if event.is_set():
         return ()
+    # The others are stopped by a thread that looks at the event, and at the worker's list of tasks.
     worker = distributed.get_worker()
     ended = Event()
     key = worker.get_current_task()

@@ -215,12 +215,14 @@ def _lines(path: Path, data: bytes, before: int = 0) -> bytes:
 
 def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
     """Return text without a byte order mark, or refuse what is no UTF-8, with its line."""
+    # The first block tells of other kinds of files.
     if not before:
         data = data.removeprefix(b"\xef\xbb\xbf")
         if kind := binary_kind(data):
             raise FormatError(
                 f"{path}: expected text in UTF-8, found {'; '.join(kind)}"
             )
+    # Zero bytes and bytes that are not UTF-8, with their lines.
     if b"\0" in data:
         line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
         raise FormatError(
@@ -301,6 +303,7 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     DataError
         When the text has half a letter (a lone surrogate), as a file name that is not UTF-8 has.
     """
+    # A place that cannot be written is refused before the content is packed.
     target = Path(path)
     if target.is_dir():
         raise OptionError(f"cannot write {target}: it is a folder; name a file in it")

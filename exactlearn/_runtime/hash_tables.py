@@ -64,6 +64,7 @@ def index_rows(keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     The number of each row, by first appearance, shape (rows,); and the first row of each number.
     """
     n = len(keys)
+    # At least twice as many slots as rows, so that runs of taken slots are short.
     size = 8
     while size < 2 * n:
         size *= 2
@@ -113,10 +114,12 @@ def insert_rows(
     labels = np.empty(len(rows), np.int32)
     for i in range(len(rows)):
         slot = _slot(slots, table, rows, i)
+        # A row that is in the table adds its weight.
         labels[i] = slots[slot]
         if labels[i] >= 0:
             totals[labels[i]] += weights[i]
             continue
+        # A row that is new.
         labels[i] = slots[slot] = n
         for j in range(rows.shape[1]):
             table[n, j] = rows[i, j]
@@ -173,12 +176,14 @@ class WeightedRows:
         self, codes: NDArray[Any], weights: NDArray[np.float64]
     ) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
+        # Room for the case that all rows are new.
         n = len(self.weights)
         max_rows = n + len(codes)
         if max_rows > len(self._room):
             extra = len(codes) + max_rows // 2
             self._room = np.pad(self.codes, ((0, extra), (0, 0)))
             self._totals = np.pad(self.weights, (0, extra))
+        # A larger hash table is filled anew.
         tables = (self._room, self._totals)
         if len(self._slots) < 2 * max_rows:
             self._slots = np.full(1 << (2 * max_rows).bit_length(), -1, np.int32)

@@ -194,6 +194,7 @@ class _Kernel(CPUDispatcher):
         try:
             return super().__call__(*arguments)
         except SystemError as error:
+            # The interrupt is among the causes of numba's error.
             cause = error.__cause__
             while cause is not None and not isinstance(cause, KeyboardInterrupt):
                 cause = cause.__cause__
@@ -238,8 +239,10 @@ def _only_process(path: Path | None) -> Iterator[None]:
 
 def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants, named tuples."""
+    # The source, and how it is compiled.
     digest = sha256(Path(inspect.getfile(function)).read_bytes())
     digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
+    # What the kernel reads of its module: other kernels, constants and named tuples.
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
         if isinstance(value, _Kernel) and value.folder:
@@ -248,6 +251,7 @@ def _fingerprint(function: Callable[..., Any]) -> str:
             digest.update(f"{name} {value!r}".encode())
         else:
             digest.update(_fields(value).encode())
+    # The named tuples that it takes.
     for annotation in function.__annotations__.values():
         digest.update(_fields(annotation).encode())
     return digest.hexdigest()[:16]
@@ -282,12 +286,14 @@ def cache_folder() -> Path:
                 "them anew: name a folder that can be written"
             )
         return folder
+    # The user's folder of caches.
     base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     caches = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
     folder = caches / f"{__version__}-numba{numba.__version__}"
     is_new = not os.path.isdir(folder)
     if not _can_hold_files(folder):
         return _temporary_cache(folder.name)
+    # A new version removes what older ones have not used for long.
     if is_new:
         for old in caches.iterdir():
             if old.stat().st_mtime < time() - 90 * 24 * 3600:  # its last kernel's
@@ -313,6 +319,7 @@ def _temporary_cache(name: str) -> Path:
     """
     parent = temporary_folder()
     if sys.platform != "win32":
+        # A folder that later processes of this user find again.
         folder = parent / f"exactlearn-{os.getuid()}"
         with suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -321,6 +328,7 @@ def _temporary_cache(name: str) -> Path:
             is_own = is_private and status.st_uid == os.getuid()
             if is_own and _can_hold_files(folder / name):
                 return folder / name
+    # One of this process alone.
     folder = Path(tempfile.mkdtemp(prefix="exactlearn-", dir=parent))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

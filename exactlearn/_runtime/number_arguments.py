@@ -86,6 +86,7 @@ class NumberKind:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise refusal(name, self.expected, value)
         number = _plain(value)
+        # The range, and that of whole numbers in kernels.
         if self.is_whole and number > MAX_WHOLE:
             fault = f"expected {self.expected}, below 2**63, found {number}"
         elif number not in self:

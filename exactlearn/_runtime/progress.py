@@ -57,6 +57,7 @@ class Loop:
         """
         if not self.done:
             return inf
+        # The mean of the steps that are done stands for the others.
         mean = (self.ended - self.begun) / self.done
         seconds = mean * self.total - (clock() - self.begun)
         return seconds if seconds > MIN_SECONDS else inf
@@ -79,6 +80,7 @@ _LISTENERS: list[Callable[[str], None]] = []
 
 def progress_text() -> str:
     """Return the steps of all loops that run, and the time to go; empty without a loop."""
+    # The outermost loop that knows tells the time to go.
     loops = [loop for loop in _LOOPS if loop.total > 1]
     text = ", ".join(map(str, loops))
     estimates = [loop.seconds_left for loop in loops]
@@ -168,6 +170,7 @@ class NotebookLine:
         """Show a text, unless the computation has just begun or the last text is new."""
         if "ipykernel" not in sys.modules or current_thread() is not main_thread():
             return
+        # A short computation shows nothing, and a long one not too often.
         now = clock()
         self.begun = min(self.begun, now)
         if now - self.begun >= NOTEBOOK_DELAY and now - self.shown >= NOTEBOOK_PAUSE:

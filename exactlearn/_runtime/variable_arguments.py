@@ -115,12 +115,14 @@ def variable_index(value: Any, name: str, names: Names) -> int:
         expected = f"{'the name or ' if names else ''}the index of a variable"
         instead = "pass 0 for the first variable, say"
         raise refusal(name, expected, value, instead) from None
+    # A graph without names, whose size is not known here.
     if names is None:
         if number < 0:
             raise OptionError(
                 f"argument {name!r}: expected an index from 0, found {number}"
             )
         return number
+    # Where names are whole numbers, an integer is one of these names.
     has_numbers = any(text.removeprefix("-").isdecimal() for text in names)
     if has_numbers and not isinstance(value, Index):
         return _index_of_name(value, name, names)
@@ -238,6 +240,7 @@ def parents_by_index(
     if isinstance(value, str | os.PathLike):
         raise refusal(name, expected, value, "pass read_graph(path)")
     try:
+        # The parents of all variables in order, or of those that have any.
         families = _families(value, name, names)
         if names is None or not isinstance(families, Mapping):
             return tuple(parent_set(family, name, names) for family in families)

@@ -98,6 +98,7 @@ class Tokens:
         self.source = source
         self.grammar = grammar
         closed = grammar.closed.match(text)
+        # Tokens end where a string or comment begins that never ends.
         self._end = closed.end() if closed else 0
         self.words: list[str] = grammar.token.findall(text, 0, self._end)
         if self._end < len(text):
@@ -154,6 +155,7 @@ class Tokens:
             Returns whether these can be the names.
         """
         stop = self.at - 1
+        # Each word is a name.
         words = [unquoted(token) for token in self.words[start:stop]]
         if fit(words):
             return words
@@ -268,6 +270,7 @@ class Words:
     ) -> list[str]:
         """Return the names that the format holds, and for the others new words like them."""
         plain = {name for name in names if pattern.fullmatch(name)}
+        # Names that stand as they are, and texts that no other word may equal.
         taken = set(map(same, plain))
         words: dict[str, str] = {}
         numbers: Counter[str] = Counter()

@@ -179,10 +179,12 @@ def kind_of(head: bytes) -> Kind | None:
     if binary := binary_kind(head):
         name, advice = binary
         return Kind(name, "", advice)
+    # A text of a known kind.
     text = head[:_HEAD].decode("utf-8-sig", errors="replace").replace("\r", "\n")
     for kind in KINDS:
         if re.match(kind.pattern, text):
             return kind
+    # A table: each of the first lines has the same mark as often.
     lines = [line for line in text.splitlines()[:_TABLE_LINES] if line.strip()]
     if len(lines) > 1:
         for mark in MARKS:
@@ -208,6 +210,7 @@ def kind_of_file(path: Path) -> Kind | None:
 
 def refusal(path: Path, expected: str, kind: Kind) -> FormatError:
     """Return the error for a file of another kind than expected."""
+    # The commands that read it, or another way out.
     advice = kind.takers
     if advice.startswith(("'", "-")):
         advice = f"read it with {advice}"

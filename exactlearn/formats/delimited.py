@@ -98,13 +98,14 @@ def read_delimited(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
         if (rows := lines.labelled(data, before)) is not None:
             is_empty = False
             yield rows
-    if is_empty and not lines.names:
-        raise FormatError(f"{path}: the file is empty; expected a table")
     if is_empty:
-        raise FormatError(
-            f"{path}: only line 1 holds anything, and it was read as the names; add rows, or "
-            f"read it with {as_written('header', False)} if it is one"
-        )
+        fault = "the file is empty; expected a table"
+        if lines.names:
+            fault = (
+                "only line 1 holds anything, and it was read as the names; add rows, or read it "
+                f"with {as_written('header', False)} if it is one"
+            )
+        raise FormatError(f"{path}: {fault}")
 
 
 def _separator(path: Path, head: bytes, layout: TableLayout) -> str:

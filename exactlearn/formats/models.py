@@ -158,6 +158,7 @@ def write_model(model: ModelLike, path: str | os.PathLike[str]) -> None:
     >>> el.read_network("cancer.net").names == network.names
     True
     """
+    # Each kind of model has formats of its own.
     formats: Mapping[str, Format[Any]] = GRAPHS
     kind = "a decision graph"
     if isinstance(model, BayesianNetwork):

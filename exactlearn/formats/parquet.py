@@ -50,6 +50,7 @@ def read_parquet(path: Path, layout: TableLayout) -> Iterator[LabelledRows]:
     first = 0
     size = layout.block_bytes
     with expecting(path, PARQUET), _readable(path):
+        # The size is known from the end of the file, before its cells are read.
         file = parquet.ParquetFile(path)
         rows = file.metadata.num_rows
         columns = file.metadata.num_columns

@@ -222,11 +222,10 @@ def _quoted(key: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as TOML writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | Path):
-        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a value as TOML writes it: as JSON, but for infinities."""
+    if isinstance(value, float):
+        return repr(value)
     if isinstance(value, tuple | list):
-        return f"[{', '.join(literal(v) for v in value)}]"
-    return repr(value)
+        return f"[{', '.join(map(literal, value))}]"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.replace("\x7f", "\\u007f")

@@ -208,11 +208,13 @@ def format_jkl(problem: Problem) -> str:
         raise OptionError(
             "a score file cannot hold a variable without a name; give it one"
         )
+    # The first line says so where names are encoded.
     names: Sequence[str] = kept.names
     lines = [str(kept.n_variables)]
     if not all(map(_is_plain, names)):
         names = [quote(name, safe=_KEPT) for name in names]
         lines.insert(0, ENCODED.decode())
+    # Each variable has a header, and a line for each candidate.
     parents = [names[parent] for parent in kept.members.tolist()]
     scores = kept.scores.tolist()
     ends = kept.member_first.tolist()
@@ -381,6 +383,7 @@ class _Reader:
                 f"{self.source}, line {self.number}, column 1: {message}, found the end of the "
                 "file; is it cut off, or a count too large?"
             )
+        # Columns count letters, fields stand in bytes.
         starts = [match.start() for match in re.finditer(rb"\S+", self.line)]
         column = len(self.line[: starts[min(field, len(starts) - 1)]].decode()) + 1
         text = self.line.decode().strip()

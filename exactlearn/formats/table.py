@@ -231,6 +231,7 @@ def labelled_rows(
     columns = _named(text, names)
     labels = [column.name for column in columns]
     left_out = {labels[variable_index(column, "drop", labels)] for column in drop}
+    # The weights are no variable.
     row_weights = None
     if weights is not None:
         weights = labels[variable_index(weights, "weights", labels)]
@@ -292,6 +293,7 @@ def write_dataset(
     >>> el.read_dataset("copy.csv") == table
     True
     """
+    # The column of weights comes last.
     header = list(dataset.names)
     if dataset.weights is not None:
         if weights in header:
@@ -306,6 +308,7 @@ def write_dataset(
             f"cannot tell the format of {path} from its suffix; expected "
             f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
         )
+    # Whether a file beside the table is needed is known before anything is written.
     is_text = not FORMATS[suffix].keeps_states
     needs_list = needs_states_file(dataset, file, is_text=is_text)
     FORMATS[suffix].write(dataset, header, file, missing)

@@ -91,10 +91,12 @@ def read_blocks(
             raise OptionError(
                 "header, separator, arities: a Dask frame has columns; leave them out"
             )
+        # Each partition of a Dask frame is a block.
         sources = tuple(enumerate(source.to_delayed()))
         read = _frame_rows
     else:
         layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
+        # Each file yields blocks of whole lines.
         files = table_files(source)
         missing = missing_symbols(missing, files)
         sources = tuple((file, layout) for file in files)

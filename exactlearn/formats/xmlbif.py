@@ -93,6 +93,7 @@ def _add_variable(
 ) -> None:
     """Declare a variable, in the tags of version 0.3 or of those before."""
     name = variable.required_text("NAME")
+    # Decisions and utilities are refused.
     kind = variable.get("TYPE", "nature")
     if kind.lower() not in ("nature", "discrete"):
         raise variable.fault(
@@ -108,6 +109,7 @@ def _add_variable(
             f"expected the states of {name!r}, each in an <OUTCOME>, found only {children}: write "
             "its states so (<VALUE> is only of the formats with <PROBABILITY>)"
         )
+    # Properties are texts, a key before its value.
     pairs = (text.partition("=") for text in variable.texts("PROPERTY"))
     properties = {key.strip(): value for key, _, value in pairs}
     declared.add(name, states, properties, variable.fault)
