@@ -170,30 +170,34 @@ class _Alternation:
     smoothing
         As for :func:`~exactlearn.structure.structural_em.structural_em`.
     incumbent
-        Where the best network and the clock are kept.
+        The best solution so far, and the clock.
+    best
+        The network of this solution, with its scores.
+    iterations, drawn_rows, remarks
+        M-steps; most rows whose expected counts were drawn; remarks for a user, each once.
     """
 
     task: Task
     smoothing: float
     incumbent: Incumbent
-    offered: list[FittedNetwork] = field(default_factory=list)
+    best: FittedNetwork | None = None
     iterations: int = 0
     drawn_rows: int = 0
-    remarks: list[str] = field(default_factory=list)
+    remarks: dict[str, None] = field(default_factory=dict)
 
     def run(self, starts: int) -> StructuralEM:
         """Alternate E- and M-steps from every start, within the limits."""
         self._offered(self._by_em(self._without_arcs()))
         status: StructuralStatus = "converged"
-        for has_converged in self._ends_of_starts(
-            1 if self.task.dataset.is_complete else starts
-        ):
+        n_starts = 1 if self.task.dataset.is_complete else starts
+        for has_converged in self._ends_of_starts(n_starts):
             if has_converged:
                 continue
             status = self.incumbent.status
             if self.incumbent.out_of_time:
                 break
-            self._remark(f"a start had not converged after {MAX_ITERATIONS} M-steps")
+            remark = f"a start had not converged after {MAX_ITERATIONS} M-steps"
+            self.remarks[remark] = None
         return self._result(status)
 
     def _ends_of_starts(self, starts: int) -> Iterator[bool]:
@@ -310,7 +314,8 @@ class _Alternation:
         result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
         if result.status == "feasible" and not self.incumbent.out_of_time:
-            self._remark(f"the M-step of '{result.solver}' is not proven optimal")
+            remark = f"the M-step of '{result.solver}' is not proven optimal"
+            self.remarks[remark] = None
         return result
 
     def _by_em(
@@ -329,24 +334,22 @@ class _Alternation:
     def _offered(self, network: BayesianNetwork) -> FittedNetwork:
         """Return a network with its scores; it is kept if it is the best so far."""
         fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
-        self.offered.append(fitted)
-        self.incumbent.offer(
-            Solution(network.parents, fitted.values, self._objective(fitted))
-        )
+        objective = self._objective(fitted)
+        self.incumbent.offer(Solution(network.parents, fitted.values, objective))
+        if self.incumbent.working_values is fitted.values:
+            self.best = fitted
         return fitted
 
-    def _remark(self, remark: str) -> None:
-        if remark not in self.remarks:
-            self.remarks.append(remark)
-
     def _result(self, status: StructuralStatus) -> StructuralEM:
+        """Return the result of all starts."""
         if self.drawn_rows:
-            self._remark(
+            remark = (
                 f"the missing cells of {self.drawn_rows} rows depend on each other too much: their "
                 "expected counts are averages over draws"
             )
-        values = self.incumbent.working_values
-        best = next(fitted for fitted in self.offered if fitted.values is values)
+            self.remarks[remark] = None
+        best = self.best
+        assert best is not None  # the network without arcs is offered first
         return StructuralEM(
             parents=best.network.parents,
             network=best.network,
