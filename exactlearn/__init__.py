@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 def loaded_on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, by its stub."""
 
+    # the stub is parsed when the first name is used
     @cache
     def homes() -> dict[str, str]:
         from ast import ImportFrom, parse, walk
@@ -33,9 +34,11 @@ def loaded_on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list
     def get(name: str) -> Any:
         if name == "__all__":
             return sorted(key for key, home in homes().items() if home != package)
+        # Python asks for names such as __path__, for which the stub is not read
         if name.startswith("_") or name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes()[name]
+        # a module of the package, or a name in one
         if home == package:
             return import_module(f"{home}.{name}")
         return getattr(import_module(home), name)

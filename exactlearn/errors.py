@@ -99,6 +99,7 @@ def shortened(message: str, max_length: int = MAX_MESSAGE) -> str:
         ),
         message,
     )
+    # what was found stands at the beginning of a message, the cure at its end
     if len(brief) <= max_length:
         return brief
     return f"{brief[: max_length * 2 // 3]} ... {brief[-max_length // 3 :]}"
@@ -147,6 +148,7 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     "; expected one of 'smoke', 'lung'"
     """
     choices = list(choices)
+    # a misspelt name has near ones; all are listed for a name of another kind
     if near := get_close_matches(name, choices):
         return f"; did you mean {' or '.join(map(repr, near))}?"
     listed = ", ".join(map(repr, choices[:12]))
@@ -225,6 +227,7 @@ def parameters_taken(names: Iterable[str]) -> AbstractContextManager[None]:
 
     Those of a function that is called inside of another one do not count.
     """
+    # advice is for who called the outermost function
     outer = _TAKEN.get()
     return _assigned(_TAKEN, frozenset(names) if outer is None else outer)
 

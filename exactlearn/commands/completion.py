@@ -56,6 +56,7 @@ MAX_PATTERNS = 10
 def run_augment(options: Augment, output: Output) -> Answer:
     """Learn network and completion of incomplete data together."""
     data = load(options.source, options)
+    # the truth is read without the states that are declared for the incomplete table
     truth = None
     if options.truth is not None:
         truth = load(options.truth, replace(options, states={}))
@@ -243,6 +244,7 @@ def _imputed_record(
     data: el.Dataset, result: Imputed, values: NDArray[np.int64]
 ) -> dict[str, Any]:
     """Return the record of filled cells."""
+    # methods without probabilities have no losses
     meaning = {} if result.losses is None else {"loss_of_next_best": LOG_RATIO}
     return {
         "status": result.status,

@@ -338,6 +338,7 @@ def _rows(study: ImputationStudy, runs: Study) -> list[dict[str, Any]]:
 
 def _printed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows without the columns for programs, and those that say the same of each row."""
+    # table and mechanism are columns only where they differ
     omitted = set(NOT_PRINTED)
     for key in ("table", "hidden"):
         if len({row.get(key) for row in rows}) == 1:

@@ -52,6 +52,7 @@ def run_compile(options: Compile, output: Output) -> Answer:
     require_suffix(path, (*GRAPHS, ".json", *FIGURES))
     network = el.read_network(options.source, normalise=options.normalise)
     rows = None if options.data is None else load(options.data, options, network)
+    # only the file of a graph is large enough to take time
     write_time = WRITE_TIME if path is not None and suffix_of(path) in GRAPHS else 0.0
     control = SearchControl(options.time_limit)
     with (
@@ -219,6 +220,7 @@ def run_learn_nb(options: LearnNb, output: Output) -> Answer:
             figures = asdict(row)
             models.append({k: x for k, x in figures.items() if x is not None})
             display.show(f"{row.components} components  score {number(row.score)}")
+            # the best number of components so far is written, with all that were tried
             if is_best:
                 so_far = record(-1, finished=False)
                 display.keep(len(models), partial(write_learned, model, so_far))
@@ -266,6 +268,7 @@ def run_query(options: Query, output: Output) -> Answer:
             )
     if options.joint:
         record["joint"] = _joint(model, evidence, answer.posterior)
+    # a decision graph states independences beyond its network, in contexts
     if options.independences:
         stated = el.independences(model, evidence, targets)
         n_contexts = 10 if targets else 3
@@ -312,6 +315,7 @@ def run_graph(options: Graph, output: Output) -> Answer:
             [names[a], names[b], names[c]] for a, b, c in sorted(v_structures(parents))
         ],
     }
+    # arcs whose reversal stays in the class; of a pattern or a CPDAG they are edges
     if graph.kind == "dag":
         record["covered"] = named_arcs(names, el.graphs.covered_edges(parents))
     if options.variable is not None:
@@ -336,6 +340,7 @@ def _blanket(graph: el.NamedGraph, name: str) -> dict[str, Any]:
         "children": children(graph.parents)[v],
         "markov_blanket": el.graphs.markov_blanket(graph.parents, v),
     }
+    # by name, in the order of the variables
     blanket: dict[str, Any] = {"variable": name}
     for key, variables in parts.items():
         blanket[key] = [graph.names[u] for u in sorted(variables)]

@@ -66,10 +66,10 @@ def with_chosen_ess(
     KeyboardInterrupt
         After Ctrl-C, unless it ends a search that this is a part of.
     """
-    # constraints are refused before the cross-validation, which takes long
-    constraints(options, dataset.names)
     if options.ess != "auto":
         return options, {}
+    # constraints are refused before the cross-validation, which takes long
+    constraints(options, dataset.names)
     from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
 
     clock = SearchControl(options.time_limit)

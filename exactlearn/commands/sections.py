@@ -114,6 +114,7 @@ class Reading(Declared):
         """These options as keywords of `read_dataset`."""
         keywords = {name: getattr(self, name) for name in Reading.known()}
         del keywords["categorical"]
+        # no names: those of the first line, or X0, X1, ...
         keywords["names"] = self.names or None
         keywords["states"] = self.declared_states
         return keywords

@@ -80,6 +80,7 @@ class TableEstimator(BaseEstimator):
     ) -> Dataset:
         """Fit the coding to rows, and return them coded."""
         one_of(UNSEEN)(self.unseen, "unseen")
+        # arrays have no labels: their columns are numbered
         names = self._labels or [f"x{j}" for j in range(self.n_features_in_)]
         self.coding_ = FrameCoding.fit_frame(
             frame, names, rule, weights, classes, self.tidy

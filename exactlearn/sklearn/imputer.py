@@ -105,6 +105,7 @@ class ExactImputer(TransformerMixin, TableEstimator):
             seed=self._seed(),
         )
         self.imputer_ = Imputer(self.mode, learning)
+        # where every column is left out there is nothing to learn
         if table.n_variables:
             self.imputer_.fit(table)
         self.network_ = self.imputer_.network
