@@ -17,9 +17,21 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.augmentation.coordinate_ascent import cell_losses
 from exactlearn.augmentation.solutions import Augmentation
 from exactlearn.bayesnet.row_completion import posterior_cells
-from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Augment, Impute, Missingness
+from exactlearn.commands.outcome import (
+    Artifacts,
+    keeping,
+    learned_answer,
+    require_writable,
+)
 from exactlearn.commands.output import LATE, Answer, Output, require_suffix, worst
+from exactlearn.commands.pipeline import (
+    incomplete_options,
+    learning,
+    score_of,
+    settled,
+    with_chosen_ess,
+)
 from exactlearn.commands.tables import load
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.errors import DataError, OptionError, TooLargeError
@@ -28,10 +40,21 @@ from exactlearn.formats.graph_file import write_missingness
 from exactlearn.formats.models import NETWORKS
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.orientation import known_directions
-from exactlearn.imputation import MODES, missingness_diagnosis
+from exactlearn.imputation import MODES
 from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import AVERAGING, METHODS
-from exactlearn.reporting import records
+from exactlearn.imputation.missingness_diagnosis import (
+    causes_in_words,
+    diagnosed_missingness_graph,
+    indicator_tests,
+    recommendation,
+)
+from exactlearn.reporting.records import (
+    completion_record,
+    learning_record,
+    ranking_record,
+    size_in_words,
+)
 from exactlearn.reporting.svg_picture import FIGURES
 
 MEANINGS = {
@@ -60,27 +83,23 @@ def run_augment(options: Augment, output: Output) -> Answer:
     truth = None
     if options.truth is not None:
         truth = load(options.truth, replace(options, states={}))
-    outcome.require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
-    output.detail(records.size_in_words(data))
+    require_writable(output, (*NETWORKS, ".json", *FIGURES), data)
+    output.detail(size_in_words(data))
     if data.is_complete:
         output.note(
             "No cell is missing: what is learned is the best network of the table"
         )
-    options, choice = pipeline.with_chosen_ess(data, options, output.note)
-    learning = pipeline.incomplete_options(data, options)
-    directions = known_directions(learning["required"], learning["forbidden"])
+    options, choice = with_chosen_ess(data, options, output.note)
+    search = incomplete_options(data, options)
+    directions = known_directions(search["required"], search["forbidden"])
 
-    def artifacts(
-        learned: Any, certainty: Mapping[str, Any], **keys: Any
-    ) -> outcome.Artifacts:
+    def artifacts(learned: Any, certainty: Mapping[str, Any], **keys: Any) -> Artifacts:
         """Return the files of a solution: its record has further keys."""
-        record = records.learning_record(data.names, learned, directions)
+        record = learning_record(data.names, learned, directions)
         if learned.parents is None:
-            return outcome.Artifacts(data.names, (), record)
+            return Artifacts(data.names, (), record)
         record |= choice | keys
-        record["completion"] = records.completion_record(
-            data, learned.values, **certainty
-        )
+        record["completion"] = completion_record(data, learned.values, **certainty)
         if truth is not None:
             cells = JudgedCells.of(data, learned.values, truth)
             record["imputation_accuracy"] = cells.accuracy
@@ -88,18 +107,16 @@ def run_augment(options: Augment, output: Output) -> Answer:
         network = partial(
             el.fit_complete, completed, learned.parents, smoothing=options.smoothing
         )
-        return outcome.Artifacts(
-            data.names, learned.parents, record, network, [completed]
-        )
+        return Artifacts(data.names, learned.parents, record, network, [completed])
 
     # the search, each incumbent written
     control = SearchControl(options.time_limit)
     with output.progress_display(options.method) as display:
         result = el.augment(
             data,
-            on_event=outcome.keeping(display, partial(artifacts, certainty={})),
+            on_event=keeping(display, partial(artifacts, certainty={})),
             **options.chosen("method checkpoint"),
-            **learning,
+            **search,
         )
     # certainty of the cells and further solutions, in the time that is left
     status = str(result.status)
@@ -111,18 +128,18 @@ def run_augment(options: Augment, output: Output) -> Answer:
         keys |= MEANINGS if certainty else {}
         if options.best is not None:
             # solutions are listed by branching, which has no starts
-            del learning["starts"], learning["t"]
-            learning["time_limit"] = control.remaining
+            del search["starts"], search["t"]
+            search["time_limit"] = control.remaining
             best = result if status == "optimal" else None
             with output.progress_display("the best solutions") as display:
                 ranking = el.best_solutions(
-                    data, k=options.best, best=best, on_event=display, **learning
+                    data, k=options.best, best=best, on_event=display, **search
                 )
-            keys["best"] = records.ranking_record(data, ranking)
+            keys["best"] = ranking_record(data, ranking)
             keys["best_status"] = ranking.status
             status = worst(status, ranking.status)
     files = artifacts(result, certainty, **keys)
-    return outcome.learned_answer(result, files, output, status)
+    return learned_answer(result, files, output, status)
 
 
 def _certainty(
@@ -142,7 +159,7 @@ def _certainty(
     assert result.parents is not None
     try:
         certainty["losses"] = cell_losses(
-            data, pipeline.score_of(options), result.parents, result.values
+            data, score_of(options), result.parents, result.values
         )
         # posteriors under the learned structure, with parameters by EM
         fit = el.fit_em(
@@ -172,19 +189,19 @@ def run_impute(options: Impute, output: Output) -> Answer:
         )
     network, train, data = _read(options)
     _require_writable(method, data, output)
-    output.detail(records.size_in_words(data))
+    output.detail(size_in_words(data))
 
-    options = pipeline.settled(options, method)
-    options, choice = pipeline.with_chosen_ess(train, options, output.note)
+    options = settled(options, method)
+    options, choice = with_chosen_ess(train, options, output.note)
     with output.progress_display(method) as display:
-        learning = pipeline.learning(train, options, display)
+        learning_options = learning(train, options, display)
         imputer = None
         if method in MODES:
-            imputer = el.Imputer(method, learning, network, options.draws).fit(train)
-            result = imputer.imputed(data)
+            imputer = el.Imputer(method, learning_options, network, options.draws)
+            result = imputer.fit(train).imputed(data)
             network = imputer.network
         else:
-            result = METHODS[method](data, learning)
+            result = METHODS[method](data, learning_options)
             network = result.network
     values = _values(result, method)
     record = {"method": method} | _imputed_record(data, result, values) | choice
@@ -199,7 +216,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         if imputer is not None and method == "multiple":
             tables = imputer.transform_all(data)
         parents = () if network is None else result.parents or ()
-        files = outcome.Artifacts(data.names, parents, record, lambda: network, tables)
+        files = Artifacts(data.names, parents, record, lambda: network, tables)
         writers.append(partial(files.write, output))
     return Answer(record=record, status=result.status, writers=writers)
 
@@ -211,7 +228,7 @@ def _require_writable(method: str, data: el.Dataset, output: Output) -> None:
         formats += NETWORKS
     # several tables do not fit into one file: the record is written
     is_one_file = output.folder is None and method == "multiple"
-    outcome.require_writable(output, formats, None if is_one_file else data)
+    require_writable(output, formats, None if is_one_file else data)
 
 
 def _read(
@@ -251,7 +268,7 @@ def _imputed_record(
         "score": result.score,
         "parents": result.parents and named_parents(data.names, result.parents),
         **meaning,
-        "completion": records.completion_record(
+        "completion": completion_record(
             data,
             values,
             losses=result.losses,
@@ -268,10 +285,10 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     rng = np.random.default_rng(options.seed)
     require_suffix(path, (".json", ".missingness"))
     data = load(options.source, options)
-    tests = missingness_diagnosis.indicator_tests(data, rng)
+    tests = indicator_tests(data, rng)
     # false discovery rate of 5 %
     dependences = [test for test in tests if test.adjusted < 0.05]
-    learned = missingness_diagnosis.diagnosed_missingness_graph(data, dependences, rng)
+    learned = diagnosed_missingness_graph(data, dependences, rng)
     if not tests:
         verdict = "nothing to test: no cell is missing, or no other variable varies"
     elif dependences:
@@ -279,11 +296,11 @@ def run_missingness(options: Missingness, output: Output) -> Answer:
     else:
         verdict = "missing completely at random (MCAR) is not refuted, and not proven"
     record = _counts(data) | {
-        "causes": missingness_diagnosis.causes_in_words(learned),
+        "causes": causes_in_words(learned),
         "tests": [test._asdict() for test in tests],
         "mcar": {"tested": len(tests), "found": len(dependences), "verdict": verdict},
         "learned": {"kind": learned.kind, "graph": str(learned)},
-        "recommendation": missingness_diagnosis.recommendation(data, learned)._asdict(),
+        "recommendation": recommendation(data, learned)._asdict(),
     }
     write = None
     if path is not None and suffix_of(path) == ".missingness":

@@ -16,11 +16,23 @@ import pandas as pd
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, read_text, suffix_of
 from exactlearn._runtime.progress import counted
-from exactlearn.commands import body_of, declarations, provenance, repeat, steps
+from exactlearn.commands import body_of, provenance, repeat
+from exactlearn.commands.declarations import Run
 from exactlearn.commands.output import Answer, Output, write_json
 from exactlearn.commands.places import Place, require_not_read, require_run_places
+from exactlearn.commands.provenance import Provenance, files_read, sha256
 from exactlearn.commands.report import write_page
-from exactlearn.commands.steps import Step, Table
+from exactlearn.commands.steps import (
+    WRITTEN,
+    Step,
+    Table,
+    declared,
+    declared_steps,
+    entries,
+    pipeline,
+    placed,
+    read_runs,
+)
 from exactlearn.commands.tables import load
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.study import Found, PlannedRun, Study
@@ -42,7 +54,7 @@ SECTIONS = ("held_out", "decision_graph", "refinement")
 """Parts of a run's record that a sweep tabulates beside its single values."""
 
 
-def run(options: declarations.Run, output: Output) -> Answer:
+def run(options: Run, output: Output) -> Answer:
     """Run the command."""
     source = Path(options.source)
     is_bundled = options.source in {path.stem for path in bundled()}
@@ -51,12 +63,12 @@ def run(options: declarations.Run, output: Output) -> Answer:
         return repeat.run(source, output, allow_outside=options.allow_outside)
     path = locate(options.source, ".toml")
     folder = output.path or Path("results", path.stem)
-    runs = steps.read_runs(path)
+    runs = read_runs(path)
     # one seed for the run: those of its steps would go before that of [search]
     if options.seed is not None:
         for _, table in runs:
             table.setdefault("search", {})["seed"] = options.seed
-            for _, entry in steps.entries(table):
+            for _, entry in entries(table):
                 entry.pop("seed", None)
     varied, table = runs[0]
     if varied:
@@ -66,7 +78,7 @@ def run(options: declarations.Run, output: Output) -> Answer:
     _store(table, [folder], path, options, output)
     # the options of the command leave the seed to the run file
     if made_by := provenance.current():
-        made_by.seed = steps.declared(table).search.seed
+        made_by.seed = declared(table).search.seed
     return _done(table, folder, output, options.time_limit, options.cluster)
 
 
@@ -74,7 +86,7 @@ def _store(
     table: Table,
     folders: Sequence[Path],
     source: Path,
-    options: declarations.Run,
+    options: Run,
     output: Output,
 ) -> None:
     """Make the folder of a run, the last one, and store its run file there.
@@ -108,19 +120,19 @@ def _done(
 ) -> Answer:
     """Do a run that is stored in a folder: its pipeline, then its steps."""
     control = SearchControl(time_limit)
-    run = steps.declared(table)
-    plan = steps.declared_steps(table)
+    run = declared(table)
+    plan = declared_steps(table)
     # whether cells are missing decides between solving and augmenting
     if run.pipeline:
         data = load(run.data.file, run.data)
         output.note(run.title or f"Run {run.data.file}")
         output.note(size_in_words(data))
-        plan = [*steps.pipeline(table, is_complete=data.is_complete), *plan]
+        plan = [*pipeline(table, is_complete=data.is_complete), *plan]
 
     record: dict[str, Any] = {}
     remarks = [f"Results lie in {folder.resolve()}"]
     statuses: list[int] = [ExitStatus.DONE]
-    written = set(steps.WRITTEN)
+    written = set(WRITTEN)
     for number, step in enumerate(counted("step", plan, len(plan))):
         # the first step is always taken: it ends with the best so far
         if number and control.is_over:
@@ -169,14 +181,14 @@ def _taken(
     path = folder / step.output if step.output else None
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    options: Any = steps.placed(step, folder, written)
+    options: Any = placed(step, folder, written)
     # cluster and time limit of the run hold for each step that has such options
     if cluster and hasattr(options, "cluster"):
         options = replace(options, cluster=cluster)
     if seconds is not None and hasattr(options, "time_limit"):
         limit = seconds if options.time_limit is None else options.time_limit
         options = replace(options, time_limit=min(limit, seconds))
-    made_by = provenance.Provenance(options, step=step.command, output=path)
+    made_by = Provenance(options, step=step.command, output=path)
     with provenance.running(made_by):
         place = replace(output, path=path)
         answer = place.written(body_of(step.command)(options, place))
@@ -193,7 +205,7 @@ def _sweep(
     runs: Sequence[tuple[Table, Table]],
     folder: Path,
     source: Path,
-    options: declarations.Run,
+    options: Run,
     output: Output,
 ) -> Answer:
     """Do the runs of a sweep that are left, and write the table of all."""
@@ -278,13 +290,13 @@ def _last(key: str) -> str:
 
 def _planned(table: Table, folder: Path, time_limit: float | None) -> PlannedRun:
     """Return a stored run as work of a study, to do again when a file that it reads changes."""
-    run = steps.declared(table)
-    readers = [step.options for step in steps.declared_steps(table)]
+    run = declared(table)
+    readers = [step.options for step in declared_steps(table)]
     # the files of all sections and steps that read some
     files: set[Path] = set()
     for reader in (run.data, run.search, *readers):
-        files |= set(provenance.files_read(reader).values())
-    digest = provenance.sha256([folder / "run.toml", *sorted(files)])
+        files |= set(files_read(reader).values())
+    digest = sha256([folder / "run.toml", *sorted(files)])
     work = partial(_run_alone, folder.resolve(), time_limit)
     return PlannedRun(folder.name, work, str(digest))
 
@@ -292,11 +304,11 @@ def _planned(table: Table, folder: Path, time_limit: float | None) -> PlannedRun
 def _run_alone(folder: Path, time_limit: float | None) -> Found:
     """Do the run that is stored in a folder; return its exit status and single values."""
     path = folder / "run.toml"
-    ((_, table),) = steps.read_runs(path)
-    made_by = provenance.Provenance(
-        declarations.Run(source=str(path)),
+    ((_, table),) = read_runs(path)
+    made_by = Provenance(
+        Run(source=str(path)),
         ("run", str(path), "--output", str(folder)),
-        seed=steps.declared(table).search.seed,
+        seed=declared(table).search.seed,
         output=folder,
     )
     output = Output(as_json=True, quiet=True)
