@@ -1,11 +1,11 @@
 """Tables of any length: blocks of rows, and their distinct rows with weights.
 
-What parameters are learnt from is additive over rows: how much weight each configuration has, its
+What parameters are learned from is additive over rows: how much weight each configuration has, its
 missing cells included. So equal rows of all blocks are merged into one row with their weight, and
 memory is that of the distinct rows. Every function of this package takes such a weighted table.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,7 +46,7 @@ class Sum(Protocol):
     def add(self, rows: Any, /) -> object:
         """Add a block of rows."""
 
-    def merge(self, other: Self, /) -> object:
+    def merge(self, part: Self, /) -> object:
         """Add the sum over the rows of another part of the table."""
 
 
@@ -121,11 +121,10 @@ class Blocks(Displayed, shown="sources variables states"):
         """Yield the blocks of one source, until the search is over."""
         control = SearchControl.within()
         for rows in self.read(*source):
-            chosen = rows.chosen(self.variables)
-            states = {
-                column.name: self.states[column.name] for column in chosen.columns
-            }
-            yield Dataset(**coded_rows(chosen, CodingOptions(states, self.missing)))
+            of_variables = rows.chosen(self.variables)
+            states = {x.name: self.states[x.name] for x in of_variables.columns}
+            options = CodingOptions(states, self.missing)
+            yield Dataset(**coded_rows(of_variables, options))
             if self.on_rows is not None:
                 self.on_rows(len(rows.lines))
             if control.is_over:
@@ -144,6 +143,7 @@ class Blocks(Displayed, shown="sources variables states"):
         categorical, declared = split_declared(self.states)
         if self.variables is not None and {*self.variables} <= {*declared}:
             return self
+        # A first pass over all sources, which may end early.
         labels = _Labels(self)
         for part in _results(self, _labels_of, client):
             labels.merge(part)
@@ -153,16 +153,17 @@ class Blocks(Displayed, shown="sources variables states"):
                 f"({as_written('states')}), or give it more time"
             )
         by_name(self.states, "states", labels.names)  # refuses what is no column
+        # The columns are coded like those of one table.
         names = self.variables or labels.names
-        undeclared = tuple(name for name in names if name not in declared)
-        rows = labels.columns().chosen(undeclared)
+        undeclared = [name for name in names if name not in declared]
+        columns = [*labels.columns.values()]
+        rows = LabelledRows(labels.source, columns, _NO_ROWS).chosen(undeclared)
         all_values = dict.fromkeys(categorical, ALL_VALUES)
         options = CodingOptions(all_values, self.missing, tidy=self.tidy)
-        found = TableCoding.fit(rows, options, is_part=bool(declared))
-        states = {**self.states, **found.states}
-        return replace(
-            self, variables=tuple(x for x in names if x in states), states=states
-        )
+        coding = TableCoding.fit(rows, options, is_part=bool(declared))
+        states = {**self.states, **coding.states}
+        variables = tuple(name for name in names if name in states)
+        return replace(self, variables=variables, states=states)
 
     def merged(self, client: Any = None) -> Dataset:
         """Return the distinct rows with their weights, see :func:`merge_rows`."""
@@ -174,62 +175,77 @@ class Blocks(Displayed, shown="sources variables states"):
         return table
 
 
+_NO_ROWS = np.zeros(0, np.int64)
+
+
 class _Labels:
-    """How many cells of undeclared columns have each label, ``None`` where one is missing."""
+    """The labels of undeclared columns with how many cells have each, without rows.
+
+    Attributes
+    ----------
+    blocks
+        The table.
+    rows
+        How many rows were read.
+    source
+        The file that was read last.
+    names
+        The columns of the table.
+    columns
+        The labels of each undeclared column, by name.
+    """
 
     def __init__(self, blocks: Blocks) -> None:
-        self.blocks, self.rows, self.listed = blocks, 0, set[str]()
+        self.blocks = blocks
+        self.rows = 0
         self.source: Path | None = None
         self.names: tuple[str, ...] = ()
-        self.counts = defaultdict[str, Counter[str | None]](Counter)
-        self.arities = Counter[str]()
+        self.columns: dict[str, Column] = {}
 
     def add(self, rows: LabelledRows) -> None:
         """Add the labels of a block, and those that it lists."""
-        self.source, self.rows = rows.source, self.rows + len(rows.lines)
+        self.source = rows.source
+        self.rows += len(rows.lines)
         self.names = self.names or tuple(column.name for column in rows.columns)
         _, declared = split_declared(self.blocks.states)
-        wanted = {*(self.blocks.variables or self.names)} - {*declared}
+        undeclared = {*(self.blocks.variables or self.names)} - {*declared}
         for column in rows.columns:
-            if column.name not in wanted:
+            if column.name not in undeclared:
                 continue
             read = column.read(self.blocks.missing)
-            counts = self.counts[column.name]
-            if read.listed:
-                rows.require_listed(read)
-                self.listed.add(column.name)
-            self.arities |= Counter({column.name: column.arity})
-            counts.update(dict.fromkeys(read.listed, 0))
-            counts.update(dict(zip((*read.labels, None), read.counts, strict=True)))
-            if len(counts) > LARGEST + 1:
+            rows.require_listed(read)
+            if self._add_column(read) > LARGEST:
                 raise DataError(
                     f"{rows.place(column)}: more than {LARGEST} different values; "
                     f"{drop_hint(column.name)}, or declare its states, which may be bins of "
                     "numbers such as '<=2.5' and '>2.5'"
                 )
 
-    def merge(self, other: "_Labels") -> None:
+    def merge(self, part: "_Labels") -> None:
         """Add those of another part of the table."""
-        self.source, self.names = self.source or other.source, self.names or other.names
-        self.rows += other.rows
-        self.listed |= other.listed
-        self.arities |= other.arities
-        for name, counts in other.counts.items():
-            self.counts[name].update(counts)
+        self.source = self.source or part.source
+        self.names = self.names or part.names
+        self.rows += part.rows
+        for column in part.columns.values():
+            self._add_column(column)
 
-    def columns(self) -> LabelledRows:
-        """Return the labels of each column, without rows."""
-        none = np.zeros(0, np.int64)
-        columns = []
-        for name, counts in self.counts.items():
-            missing = counts.pop(None, 0)
-            labels = (*map(str, counts),)
-            totals = (*counts.values(), missing)
-            listed = labels if name in self.listed else ()
-            columns.append(
-                Column(name, labels, none, totals, listed, self.arities[name])
-            )
-        return LabelledRows(self.source, columns, none)
+    def _add_column(self, column: Column) -> int:
+        """Add the labels of a column; return how many there are now."""
+        name = column.name
+        before = self.columns.get(name, Column(name, (), _NO_ROWS))
+        counts: Counter[str] = Counter(dict.fromkeys(column.listed, 0))
+        for part in (before, column):
+            counts.update(dict(zip(part.labels, part.counts, strict=False)))
+        labels = tuple(counts)
+        self.columns[name] = Column(
+            name=name,
+            labels=labels,
+            codes=_NO_ROWS,
+            totals=(*counts.values(), before.counts[-1] + column.counts[-1]),
+            listed=labels if before.listed or column.listed else (),
+            arity=max(before.arity, column.arity),
+        )
+        return len(labels)
 
 
 def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
@@ -237,12 +253,11 @@ def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
 
 
 def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
-    """Yield what a function of the blocks and of a source's arguments returns for each source."""
-    on_rows = blocks.on_rows if client else None  # a worker cannot call it
+    """Yield the result of a function, of the blocks and a source's arguments, for each source."""
     bare = replace(blocks, sources=(), on_rows=None if client else blocks.on_rows)
     for result in executors.results(partial(function, bare), blocks.sources, client):
-        if on_rows is not None:
-            on_rows(result.rows)
+        if client and blocks.on_rows is not None:  # a worker cannot call it
+            blocks.on_rows(result.rows)
         yield result
 
 
@@ -297,9 +312,11 @@ class DistinctRows:
     """
 
     def __init__(self, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
-        self.names, self.states = tuple(names), tuple(map(tuple, states))
-        most = max((len(own) for own in self.states), default=0)
-        self.rows, self._table = 0, WeightedRows(len(self.names), code_type(most))
+        self.names = tuple(names)
+        self.states = tuple(map(tuple, states))
+        self.rows = 0
+        largest = max(map(len, self.states), default=0)
+        self._table = WeightedRows(len(self.names), code_type(largest))
 
     def add(self, block: Dataset) -> None:
         """Add the rows of a table.
@@ -317,10 +334,10 @@ class DistinctRows:
         self._table.add(block.codes, block.row_weights)
         self.rows += block.n_rows
 
-    def merge(self, other: "DistinctRows") -> None:
+    def merge(self, part: "DistinctRows") -> None:
         """Add the rows of another part of the table."""
-        self._table.add(other._table.codes, other._table.weights)
-        self.rows += other.rows
+        self._table.add(part._table.codes, part._table.weights)
+        self.rows += part.rows
 
     def dataset(self) -> Dataset:
         """Return the rows in the order in which they came first, with their weights."""

@@ -249,18 +249,15 @@ class Column:
         synonyms
             The labels of each name that several were joined into.
         """
-        used = [
-            names[label]
-            for label in compress(self.labels, self.counts)
-            if label in names
-        ]
-        position = {name: k for k, name in enumerate(dict.fromkeys(used))}
-        codes = {
-            label: position[name] for label, name in names.items() if name in position
-        }
+        position: dict[str, int] = {}
+        of_labels: list[int] = []
+        for label, count in zip(self.labels, self.counts, strict=False):
+            code = MISSING
+            if count and label in names:
+                code = position.setdefault(names[label], len(position))
+            of_labels.append(code)
         # The code -1 reads the last entry: missing stays missing.
-        of_labels = [*(codes.get(label, MISSING) for label in self.labels), MISSING]
-        places = np.array(of_labels, code_type(len(position)))
+        places = np.array([*of_labels, MISSING], code_type(len(position)))
         totals = np.zeros(len(position) + 1, np.int64)
         np.add.at(totals, places, self.counts)
         listed = dict.fromkeys(names[state] for state in self.listed if state in names)
@@ -276,7 +273,7 @@ class Column:
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """How many cells have each label, and last how many are missing."""
+        """Number of cells of each label, and last that of missing cells."""
         missing, *counts = np.bincount(
             self.codes + 1, minlength=len(self.labels) + 1
         ).tolist()

@@ -60,7 +60,7 @@ SEPARATORS = {
 
 
 class CodingOptions(NamedTuple):
-    """How columns are coded.
+    """Options of the coding of columns.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ class TableCoding:
                 if name in given:
                     states[name] = _declared(rows, column, given[name], options)
                     continue
-                found = _found_states(rows, column, options, name in categorical)
-                if not isinstance(found, discretisation.Unusable):
-                    states[name] = found
-                    continue
-                unusable.append(found)
-                if options.tidy and found.is_cut:
-                    states[name] = _bins(rows, column, rule_of_all)
+                result = _found_states(rows, column, options, name in categorical)
+                if isinstance(result, discretisation.Unusable):
+                    unusable.append(result)
+                    is_cut = options.tidy and result.is_cut
+                    result = _bins(rows, column, rule_of_all) if is_cut else ()
+                if result:
+                    states[name] = result
             except DataError as error:
                 faults.append(str(error))
         # One error, or one warning of each kind.
@@ -153,35 +153,59 @@ class TableCoding:
             faults.append(str(discretisation.refusal_of(unusable, rows.where)))
         if faults:
             raise DataError("\n".join(faults))
-        left_out = {column.name: column.why for column in unusable if not column.is_cut}
-        if not states and not is_part:
-            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
-            raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
+        coding = cls(states, {x.name: x.why for x in unusable if not x.is_cut})
+        if not is_part:
+            coding.require_states(rows.where)
         discretisation.warn_of_columns(unusable, rule_of_all)
         labelled = [column for column in columns if column.name not in declared]
         _warn_of_labels(labelled, states, rows.where)
-        return cls(states, left_out)
+        return coding
 
-    def unseen(self, rows: LabelledRows) -> dict[str, dict[str, int]]:
-        """Return how many cells have each label that is no state, by the name of the column."""
-        counts: dict[str, dict[str, int]] = {}
-        for column in rows.columns:
-            if column.name in self.states:
-                codes = find_states(column.labels, self.states[column.name])
-                cells = zip(column.labels, column.counts, codes, strict=False)
-                counts[column.name] = {
-                    label: count for label, count, code in cells if code == MISSING
-                }
-        return counts
+    def require_states(self, where: str) -> None:
+        """Refuse a table without variables.
 
-    def transform(self, rows: LabelledRows) -> dict[str, Any]:
-        """Return the fields of a coded table; a label that is no state counts as missing."""
+        Raises
+        ------
+        DataError
+            When all columns were left out; says why.
+        """
+        if not self.states:
+            left_out = self.left_out.items()
+            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out)
+            raise DataError(f"{where}nothing to learn from; left out: {reasons}")
+
+    def transform(
+        self, rows: LabelledRows, unseen: Unseen | None = None
+    ) -> dict[str, Any]:
+        """Return the fields of a coded table.
+
+        Parameters
+        ----------
+        rows
+            The columns, without missing symbols.
+        unseen
+            Whether labels that are no states are refused, or count as missing with a warning.
+
+        Raises
+        ------
+        DataError
+            When there are such labels, and they are refused.
+        """
         columns = [column for column in rows.columns if column.name in self.states]
         states = {column.name: self.states[column.name] for column in columns}
         largest = max(map(len, states.values()), default=0)
         codes = np.empty((len(rows.lines), len(columns)), code_type(largest))
+        unseen_cells: dict[str, dict[str, int]] = {}
         for j, column in enumerate(columns):
-            codes[:, j] = state_codes(column, states[column.name])
+            of_labels = find_states(column.labels, states[column.name])
+            # The code -1 reads the last entry: missing stays missing.
+            codes[:, j] = np.append(of_labels, MISSING).astype(codes.dtype)[
+                column.codes
+            ]
+            no_states = np.flatnonzero(of_labels == MISSING).tolist()
+            cells = {column.labels[k]: column.counts[k] for k in no_states}
+            unseen_cells[column.name] = cells
+        report_unseen(unseen_cells, unseen or "missing")
         return {
             "codes": codes,
             "names": tuple(states),
@@ -226,9 +250,7 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
     check_options(states, options.missing, rules)
     rows = rows.read(options.missing)
     coding = TableCoding.fit(rows, options._replace(states=states, discretise=rules))
-    if options.unseen == "missing":
-        report_unseen(coding.unseen(rows), options.unseen)
-    return coding.transform(rows)
+    return coding.transform(rows, options.unseen)
 
 
 def _warn_of_labels(

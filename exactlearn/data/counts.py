@@ -28,14 +28,12 @@ def distinct_weighted(
     codes: NDArray[np.int16], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
     """Return the distinct rows of positive weight, their total weights, and where each is first."""
-    w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
-    used = np.flatnonzero(w > 0)
+    row_weights = np.ones(len(codes)) if weights is None else np.asarray(weights)
+    used = np.flatnonzero(row_weights > 0)
     labels, first = index_rows(codes[used].astype(np.int32))
-    return (
-        codes[used[first]],
-        weight_by(labels, w[used], len(first)),
-        used[first].astype(np.int64),
-    )
+    totals = weight_by(labels, row_weights[used].astype(np.float64), len(first))
+    rows = used[first]
+    return codes[rows], totals, rows
 
 
 def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64]) -> float:
@@ -57,11 +55,9 @@ def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64]) -> float:
     1.25
     """
     used = weights > 0
-    return (
-        float(np.average(values[used], weights=weights[used]))
-        if used.any()
-        else math.nan
-    )
+    if not used.any():
+        return math.nan
+    return float(np.average(values[used], weights=weights[used]))
 
 
 def configurations(
@@ -80,9 +76,9 @@ def configurations(
     first
         A number of each row that comes before the columns.
     """
-    numbers = (
-        np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
-    )
+    numbers = np.zeros(len(codes), np.int64)
+    if first is not None:
+        numbers += first
     for column, size in zip(codes.T, sizes, strict=True):
         numbers *= size
         numbers += np.where(column < 0, size - 1, column)

@@ -603,9 +603,7 @@ def warn_of_columns_without_information(
     _, declared = split_declared(states)
     columns = [v for v, name in enumerate(table.names) if name not in declared]
     names = [table.names[v] for v in columns]
-    codes = table.codes
-    if declared:
-        codes = codes[:, columns]
+    codes = table.codes[:, columns] if declared else table.codes
     warn_of_determined_columns(codes, names, table.cardinalities[columns])
 
 

@@ -1,7 +1,6 @@
 """Numbers whose decimal mark is a comma, as spreadsheets of many countries write them."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from exactlearn.data.codes import LabelledRows
@@ -48,15 +47,13 @@ def with_decimal_point(rows: LabelledRows, decimal: str) -> LabelledRows:
     check_decimal(decimal)
     if decimal == ".":
         return rows
-    columns = [
-        replace(column, labels=_pointed(column.labels), listed=_pointed(column.listed))
-        for column in rows.columns
-    ]
+    columns = []
+    for column in rows.columns:
+        labels = tuple(map(_pointed, column.labels))
+        listed = tuple(map(_pointed, column.listed))
+        columns.append(replace(column, labels=labels, listed=listed))
     return replace(rows, columns=columns)
 
 
-def _pointed(labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        label.replace(",", ".") if has_decimal_comma(label) else label
-        for label in labels
-    )
+def _pointed(label: str) -> str:
+    return label.replace(",", ".") if has_decimal_comma(label) else label

@@ -12,9 +12,10 @@ they are numbers, with one warning (:func:`warn_of_columns`), else one error nam
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -75,13 +76,13 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     >>> parse_rule("frequency:5")
     ('frequency', 5)
     """
-    found = re.fullmatch(r"(\w+):(\d{1,5})", rule) if isinstance(rule, str) else None
-    if found is None or found[1] not in METHODS or not 2 <= int(found[2]) <= LARGEST:
-        known = f"{' or '.join(METHODS)}, and 2 to {LARGEST} bins"
+    match = re.fullmatch(r"(\w+):(\d{1,5})", rule) if isinstance(rule, str) else None
+    if match is None or match[1] not in METHODS or not 2 <= int(match[2]) <= LARGEST:
+        expected = f"{' or '.join(METHODS)}, and 2 to {LARGEST} bins"
         raise OptionError(
-            f"discretisation {rule!r}: expected METHOD:BINS, as in {RULE!r}, with {known}"
+            f"discretisation {rule!r}: expected METHOD:BINS, as in {RULE!r}, with {expected}"
         )
-    return cast(Method, found[1]), int(found[2])
+    return cast(Method, match[1]), int(match[2])
 
 
 @checked_arguments(method=one_of(METHODS))
@@ -129,28 +130,29 @@ def discretise(
     >>> codes.tolist(), edges, names
     ([0, 0, 0, 1, -1, 1, 1], (2.5,), ('<=2.5', '>2.5'))
     """
-    known, bins = parse_rule(f"{method}:{bins}")
+    method, bins = parse_rule(f"{method}:{bins}")
     numbers = as_array(values, np.float64, "values")
     for row in np.flatnonzero(np.isinf(numbers))[:1].tolist():
         raise DataError(f"{row_place(row)}: cannot bin an infinite value")
-    own = (
-        np.ones(len(numbers))
-        if weights is None
-        else checked_weights(weights, len(numbers))
-    )
-    seen = ~np.isnan(numbers)
-    distinct, place = np.unique(numbers[seen], return_inverse=True)
+    if weights is None:
+        weights = np.ones(len(numbers))
+    row_weights = checked_weights(weights, len(numbers))
+    # The distinct values and how often each counts.
+    observed = ~np.isnan(numbers)
+    distinct, places = np.unique(numbers[observed], return_inverse=True)
     if len(distinct) < 2:
         raise DataError(
             f"cannot bin: {len(distinct)} different values, expected at least 2"
         )
-    counts = np.bincount(place, own[seen])
-    cut = _equal_frequency if known == "frequency" else _equal_width
+    counts = np.bincount(places, row_weights[observed])
+    cut = _equal_frequency if method == "frequency" else _equal_width
     edges = cut(distinct, counts, bins)
-    rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
-    shown = rounded if len(set(rounded)) == len(edges) else edges
-    codes = np.searchsorted(np.array(edges), numbers, side="left").astype(np.int16)
-    return np.where(seen, codes, MISSING).astype(np.int16), edges, interval_names(shown)
+    codes = np.searchsorted(edges, numbers, side="left")
+    codes[~observed] = MISSING
+    # Names have short edges where these stay apart.
+    shown = tuple(_rounded(edge, distinct) for edge in edges)
+    names = interval_names(shown if len(set(shown)) == len(edges) else edges)
+    return codes.astype(np.int16), edges, names
 
 
 def drop_hint(name: str) -> str:
@@ -188,14 +190,24 @@ def _equal_width(
 ) -> tuple[float, ...]:
     low = distinct[0]
     high = distinct[-1]
-    share = np.arange(1, bins) / bins
-    edges = np.unique(low * (1 - share) + high * share)
+    fractions = np.arange(1, bins) / bins
+    edges = np.unique(low * (1 - fractions) + high * fractions)
     # Rounding must leave a value on either side of every edge.
     return tuple(edges[(edges >= low) & (edges < high)].tolist()) or (float(low),)
 
 
 def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
-    """Return an edge of six digits between the same two values, or the edge where there is none."""
+    """Return an edge of six digits between the same two values, or the edge itself.
+
+    Parameters
+    ----------
+    edge
+        An edge; a whole number stays.
+    distinct
+        Increasing values, shape (values,).
+    """
+    if edge.is_integer():
+        return edge
     above = np.searchsorted(distinct, edge, side="right")
     up = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(edge)
     for candidate in (float(f"{edge:.6g}"), float(up)):
@@ -248,29 +260,49 @@ def unusable(
     count = len(column.labels)
     cells = sum(column.counts[:-1])
     if not name:
-        return Unusable(
-            name, "a column without a name, as the index that DataFrame.to_csv writes"
-        )
-    if count < 2:
-        constant = (
-            f"constant, every observed cell is {column.labels[0]!r}" if count else EMPTY
-        )
-        return Unusable(name, constant)
-    if is_categorical or (count <= MANY and not _INDEX.fullmatch(name)):
+        why = "a column without a name, as the index that DataFrame.to_csv writes"
+        return Unusable(name, why)
+    if not count:
+        return Unusable(name, EMPTY)
+    if count == 1:
+        why = f"constant, every observed cell is {column.labels[0]!r}"
+        return Unusable(name, why)
+    is_many = count > MANY
+    if is_categorical or not (is_many or _INDEX.fullmatch(name)):
         return None
+    # Numbers: those of rows, and many.
     numbers = column.numbers[:-1]
-    texts = np.flatnonzero(np.isnan(numbers))
-    if not len(texts) and count == cells and (numbers % 1 == 0).all():
-        return Unusable(
-            name, f"all {count} whole numbers are different, as numbers of rows are"
-        )
-    if count <= MANY:
+    n_texts = np.count_nonzero(np.isnan(numbers))
+    is_whole = bool((numbers % 1 == 0).all())
+    if is_whole and count == cells:
+        why = f"all {count} whole numbers are different, as numbers of rows are"
+        return Unusable(name, why)
+    if not is_many:
         return None
-    if not len(texts):
-        is_whole = bool((numbers % 1 == 0).all())
+    if not n_texts:
         why = f"{count} different numbers, too many for states"
         return Unusable(name, why, is_cut=True, is_whole=is_whole)
-    with_comma = [label for label in column.labels if has_decimal_comma(label)]
+    # Texts: those that name the rows.
+    _refuse_texts_among_numbers(rows, column)
+    if count > cells // 2 or count > LARGEST:
+        why = (
+            f"{count} different texts in {cells} cells, so it names rows rather than "
+            "groups them"
+        )
+        return Unusable(name, why)
+    return None
+
+
+def _refuse_texts_among_numbers(rows: LabelledRows, column: Column) -> None:
+    """Refuse many numbers with a decimal comma, and few texts among many numbers.
+
+    Raises
+    ------
+    DataError
+        When more than half of the labels are such numbers, or at most a tenth are texts.
+    """
+    count = len(column.labels)
+    with_comma = [*filter(has_decimal_comma, column.labels)]
     if len(with_comma) > count // 2:
         raise DataError(
             f"{rows.place(column, with_comma[0])}: {with_comma[0]!r} and {len(with_comma) - 1} "
@@ -278,17 +310,15 @@ def unusable(
             f"({as_written('decimal', ',')}), or write them with a point; without the comma, if it "
             "groups thousands"
         )
+    texts = np.flatnonzero(np.isnan(column.numbers[:-1]))
     if len(texts) <= count // 10:
         label = column.labels[int(texts[0])]
         raise DataError(
             f"{rows.place(column, label)}: {label!r} stands among "
             f"{count - len(texts)} different numbers; if it means missing, say so "
-            f"({as_written('missing', [label])}) and discretise the column; or {drop_hint(name)}"
+            f"({as_written('missing', [label])}) and discretise the column; or "
+            f"{drop_hint(column.name)}"
         )
-    if count > cells // 2 or count > LARGEST:
-        named = f"{count} different texts in {cells} cells"
-        return Unusable(name, f"{named}, so it names rows rather than groups them")
-    return None
 
 
 def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
@@ -306,29 +336,24 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     >>> print(str(refusal_of([Unusable("k", "constant")], "")).partition(",")[0])
     column 'k': constant; let columns be left out
     """
-    by_reason: dict[str, list[str]] = {}
-    for one in columns:
-        by_reason.setdefault(one.why, []).append(repr(one.name))
-    listed = "; ".join(
-        f"column {', '.join(own)}: {why}" for why, own in sorted(by_reason.items())
-    )
-    numbers = [one.name for one in columns if one.is_cut]
-    whole = {one.name: "*" for one in columns if one.is_whole}
-    rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
-    bins = (
-        f", or cut numbers into bins ({as_written('discretise', rules)})"
-        if numbers
-        else ""
-    )
-    kept = ""
-    if whole:
-        kept = f", or keep each number as a state ({as_written('states', whole)})"
-    return DataError(
-        f"{where}{listed}; let columns be left out, or cut into bins where they hold numbers "
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for column in columns:
+        by_reason[column.why].append(repr(column.name))
+    reasons = sorted(by_reason.items())
+    listed = "; ".join(f"column {', '.join(names)}: {why}" for why, names in reasons)
+    cures = [
+        f"let columns be left out, or cut into bins where they hold numbers "
         f"({as_written('tidy', True)}); or drop them "
-        f"({as_written('drop', [one.name for one in columns])}){bins}{kept}, or declare their "
-        f"states ({as_written('states', {columns[0].name: ['A', 'B']})})"
-    )
+        f"({as_written('drop', [column.name for column in columns])})"
+    ]
+    if numbers := [column.name for column in columns if column.is_cut]:
+        rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
+        cures.append(f"cut numbers into bins ({as_written('discretise', rules)})")
+    if whole := {column.name: "*" for column in columns if column.is_whole}:
+        cures.append(f"keep each number as a state ({as_written('states', whole)})")
+    states = {columns[0].name: ["A", "B"]}
+    cures.append(f"declare their states ({as_written('states', states)})")
+    return DataError(f"{where}{listed}; {', or '.join(cures)}")
 
 
 def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
@@ -343,10 +368,16 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
     >>> print(caught[0].message)
     left out: 'k' (all cells are missing)
     """
-    said = {"left out": list[str](), f"cut into bins by {rule!r}": list[str]()}
-    for one in columns:
-        [*said.values()][one.is_cut].append(f"{one.name!r} ({one.why})")
-    lines = [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
+    left_out: list[str] = []
+    cut: list[str] = []
+    for column in columns:
+        kind = cut if column.is_cut else left_out
+        kind.append(f"{column.name!r} ({column.why})")
+    lines = []
+    if left_out:
+        lines.append(f"left out: {', '.join(left_out)}")
+    if cut:
+        lines.append(f"cut into bins by {rule!r}: {', '.join(cut)}")
     if lines:
         warn_caller("\n".join(lines), ColumnWarning)
 
@@ -364,23 +395,19 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
         The missing symbols.
     """
     listed: list[str] = []
-    texts: set[str] = set()
     states: dict[str, list[str]] = {}
     for column in columns:
         counts = dict(zip(column.labels, column.counts, strict=False))
-        own = sorted(
-            x for x in column.labels if x.lower() in _MISSING_TEXTS or x == "None"
-        )
-        if own:
-            listed.append(
-                f"{column.name!r} ({', '.join(f'{x!r}: {counts[x]}' for x in own)})"
-            )
-            texts.update(own)
-            states[column.name] = [*own, "..."]
+        texts = sorted(x for x in counts if x.lower() in _MISSING_TEXTS or x == "None")
+        if texts:
+            with_counts = ", ".join(f"{text!r}: {counts[text]}" for text in texts)
+            listed.append(f"{column.name!r} ({with_counts})")
+            states[column.name] = [*texts, "..."]
     if listed:
+        symbols = {*chain.from_iterable(states.values())} - {"..."}
         raise DataError(
             f"{where}texts that other programs write for missing or infinite numbers: "
             f"{', '.join(listed)}; if the cells are missing, name all symbols "
-            f"({as_written('missing', [*missing, *sorted(texts)])}); if these are states, declare "
-            f"all states of the columns ({as_written('states', states)})"
+            f"({as_written('missing', [*missing, *sorted(symbols)])}); if these are states, "
+            f"declare all states of the columns ({as_written('states', states)})"
         )

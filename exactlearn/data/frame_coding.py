@@ -24,7 +24,7 @@ from exactlearn.data.discretisation import (
     unusable,
 )
 from exactlearn.data.labels import interval, label_of
-from exactlearn.data.unseen import Unseen, report_unseen
+from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
@@ -105,16 +105,17 @@ class FrameCoding(TableCoding):
         """
         rows = _read(frame, names)
         columns = [column.joined() for column in rows.columns]
-        weights = np.ones(len(frame)) if weights is None else weights
+        if weights is None:
+            weights = np.ones(len(frame))
         try:
-            states = {
-                column.name: _bins(column.numbers[column.codes], rule, weights, classes)
-                for column in columns
-                if _is_cut(rows, column)
-            }
-            coding = TableCoding.fit(
-                rows, CodingOptions(states, tidy=tidy), is_part=True
-            )
+            # Numbers that are no states are cut here, by the class where the rule says so.
+            bins: dict[str, tuple[str, ...]] = {}
+            for column in columns:
+                if _is_cut(rows, column):
+                    numbers = column.numbers[column.codes]
+                    bins[column.name] = _bins(numbers, rule, weights, classes)
+            options = CodingOptions(bins, tidy=tidy)
+            coding = TableCoding.fit(rows, options, is_part=True)
         except DataError as error:
             cure = "make the cells None, or leave columns out"
             raise DataError(
@@ -123,10 +124,9 @@ class FrameCoding(TableCoding):
         values = {}
         for j, column in enumerate(columns):
             constant = column.labels if len(column.labels) == 1 else ()
-            labels = coding.states.get(column.name, constant)
-            values[column.name] = _values_of_states(
-                frame.iloc[:, j], rows.columns[j], labels
-            )
+            states = coding.states.get(column.name, constant)
+            cells = frame.iloc[:, j]
+            values[column.name] = _values_of_states(cells, rows.columns[j], states)
         return cls(coding.states, coding.left_out, tuple(names), values)
 
     def dataset(
@@ -154,9 +154,8 @@ class FrameCoding(TableCoding):
         StateWarning
             Once, when there are such values.
         """
-        rows = _read(frame, self.names)
-        report_unseen(self.unseen(rows), unseen)
-        return Dataset(**self.transform(rows) | {"weights": weights})
+        fields = self.transform(_read(frame, self.names), unseen)
+        return Dataset(**fields | {"weights": weights})
 
     def filled(
         self, frame: "pd.DataFrame", codes: NDArray[np.integer]
@@ -177,21 +176,22 @@ class FrameCoding(TableCoding):
         """
         import pandas as pd  # takes long
 
-        variables = {name: v for v, name in enumerate(self.states)}
+        variables = [*self.states]
         columns = []
         for j, column in enumerate(_read(frame, self.names).columns):
             cells = frame.iloc[:, j]
             values = self.values[column.name]
-            if column.name in variables:
-                states = self.states[column.name]
-                filled = values.iloc[codes[:, variables[column.name]]]
-                columns.append(_with_observed(filled, cells, column, values, states))
-            elif len(values):
-                filled = values.iloc[np.zeros(len(frame), np.int64)]
-                state = (label_of(values.iloc[0]),)
-                columns.append(_with_observed(filled, cells, column, values, state))
-            else:
+            if not len(values):
                 columns.append(cells)
+                continue
+            # A column of one value is no variable.
+            states: Sequence[str] = [label_of(values.iloc[0])]
+            of_rows: NDArray[np.integer] = np.zeros(len(frame), np.int64)
+            if column.name in self.states:
+                states = self.states[column.name]
+                of_rows = codes[:, variables.index(column.name)]
+            filled = values.iloc[of_rows]
+            columns.append(_with_observed(filled, cells, column, values, states))
         return pd.concat(columns, axis=1)
 
 
@@ -203,7 +203,7 @@ def _values_of_states(
     Of a bin without cells it is the value nearest to its middle, the lower of two.
     """
     codes = state_codes(column, states)
-    rank = np.append(np.argsort(np.argsort(np.array(column.labels, object))), MISSING)
+    _, rank = np.unique([*column.labels, ""], return_inverse=True)
     order = np.lexsort((rank[column.codes], column.numbers[column.codes], codes))
     counts = np.bincount(codes + 1, minlength=len(states) + 1)  # missing cells first
     middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
@@ -237,15 +237,15 @@ def _with_observed(
     filled = filled.set_axis(cells.index)
     filled.name = cells.name
     if cells.dtype == values.dtype:
-        kept = np.flatnonzero(column.codes != MISSING)
-        filled.iloc[kept] = cells.iloc[kept].array
+        observed = np.flatnonzero(column.codes != MISSING)
+        filled.iloc[observed] = cells.iloc[observed].array
         return filled
-    of_labels = _fitted_values(cells, column, values, states)
-    is_held = np.array([*(value is not None for value in of_labels), False])
-    kept = np.flatnonzero(is_held[column.codes])
-    if len(kept):
-        held = [of_labels[code] for code in column.codes[kept]]
-        filled.iloc[kept] = type(values)(held, dtype=values.dtype).array
+    fitted = [*_fitted_values(cells, column, values, states), None]
+    of_rows = [fitted[code] for code in column.codes]
+    rows = [row for row, value in enumerate(of_rows) if value is not None]
+    if rows:
+        held = [of_rows[row] for row in rows]
+        filled.iloc[rows] = type(values)(held, dtype=values.dtype).array
     return filled
 
 
@@ -302,10 +302,10 @@ def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
 def _is_cut(rows: LabelledRows, column: Column) -> bool:
     """Return whether a column holds numbers that are no states: many, or with fractions."""
     fault = unusable(rows, column)
+    if fault is not None:
+        return fault.is_cut
     fractions = column.numbers[:-1] % 1
-    return (
-        fault.is_cut if fault else bool(fractions.max() > 0)
-    )  # not where a text is no number
+    return bool(fractions.max() > 0)  # not where a text is no number
 
 
 def _bins(
@@ -355,15 +355,16 @@ def entropy_edges(
     """
     from sklearn.tree import DecisionTreeClassifier  # of the estimators' extra
 
-    known = ~np.isnan(values)
-    classes = classes[known]
-    weights = weights[known]
-    distinct, places = np.unique(values[known], return_inverse=True)
+    observed = ~np.isnan(values)
+    classes = classes[observed]
+    weights = weights[observed]
+    distinct, places = np.unique(values[observed], return_inverse=True)
+    # What the description of a cut takes, relative to all rows (Fayyad and Irani).
     total = max(weights.sum(), 2.0)
-    cost = (np.log2(total - 1) + np.log2(3.0 ** len(np.unique(classes)) - 2)) / total
-    tree = DecisionTreeClassifier(criterion="entropy", min_impurity_decrease=cost)
-    found = tree.fit(
-        places[:, None], classes, weights
-    ).tree_  # single precision holds places
-    cuts = np.sort(found.threshold[found.feature >= 0]).astype(np.int64)
+    n_classes = len(np.unique(classes))
+    cost = (np.log2(total - 1) + np.log2(3.0**n_classes - 2)) / total
+    classifier = DecisionTreeClassifier(criterion="entropy", min_impurity_decrease=cost)
+    # The library's single precision holds places.
+    tree = classifier.fit(places[:, None], classes, weights).tree_
+    cuts = np.sort(tree.threshold[tree.feature >= 0]).astype(np.int64)
     return tuple((distinct[cuts] / 2 + distinct[cuts + 1] / 2).tolist())

@@ -1,7 +1,7 @@
-"""Indicators of the states of a table (one-hot coding), and shares of states in their layout.
+"""Indicators of the states of a table (one-hot coding), and proportions laid out alike.
 
-A table of shares has one column for each state, variable after variable, shape (rows, states of all
-variables).
+A table of proportions has one column for each state, variable after variable, shape (rows, states
+of all variables).
 """
 
 import numpy as np
@@ -42,42 +42,44 @@ def one_hot(dataset: Dataset) -> NDArray[np.float64]:
     return np.where(codes == MISSING, np.nan, codes == states)
 
 
-def mean_shares(dataset: Dataset) -> NDArray[np.float64]:
+def mean_proportions(dataset: Dataset) -> NDArray[np.float64]:
     """Return the share of each state among the observed cells of its variable, shape (states,).
 
-    A variable without observed cells has equal shares.
+    A variable without observed cells has equal proportions.
 
     Examples
     --------
     >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("x", "y"),))
-    >>> mean_shares(table).round(2).tolist()
+    >>> mean_proportions(table).round(2).tolist()
     [0.33, 0.67]
     """
     sizes = dataset.cardinalities
     counts = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
     totals = np.add.reduceat(counts, first_states(sizes)[:-1]).repeat(sizes)
-    shares: NDArray[np.float64] = 1 / sizes.repeat(sizes)
-    np.divide(counts, totals, out=shares, where=totals > 0)
-    return shares
+    proportions: NDArray[np.float64] = 1 / sizes.repeat(sizes)
+    np.divide(counts, totals, out=proportions, where=totals > 0)
+    return proportions
 
 
-def with_shares(dataset: Dataset, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the indicators of all states, with shares where the cell is missing.
+def with_proportions(
+    dataset: Dataset, proportions: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the indicators of all states, with proportions where the cell is missing.
 
     Parameters
     ----------
     dataset
         The table.
-    shares
-        Shape (states,), as of :func:`mean_shares`.
+    proportions
+        Shape (states,), as of :func:`mean_proportions`.
 
     Returns
     -------
-    shares
+    proportions
         Shape (rows, states), laid out as :func:`one_hot`.
     """
     indicators = one_hot(dataset)
-    return np.where(np.isnan(indicators), shares, indicators)
+    return np.where(np.isnan(indicators), proportions, indicators)
 
 
 def states_of_cells(dataset: Dataset) -> NDArray[np.bool_]:
@@ -95,15 +97,15 @@ def states_of_cells(dataset: Dataset) -> NDArray[np.bool_]:
 
 
 def cell_probabilities(
-    shares: NDArray[np.float64], dataset: Dataset
+    proportions: NDArray[np.float64], dataset: Dataset
 ) -> NDArray[np.float64]:
     """Return the distribution of each missing cell from one share per row and state.
 
     Parameters
     ----------
-    shares
-        Shape (rows, states of all variables), laid out as :func:`one_hot`; negative shares count
-        as zero, and a cell without any share gets the uniform distribution.
+    proportions
+        Shape (rows, states of all variables), laid out as :func:`one_hot`; negative ones count as
+        zero, and a cell without any positive one gets the uniform distribution.
     dataset
         The table with the missing cells.
 
@@ -116,7 +118,7 @@ def cell_probabilities(
     is_missing = (dataset.codes == MISSING).repeat(dataset.cardinalities, axis=1)
     is_state = states_of_cells(dataset)
     of_cells = np.zeros(is_state.shape)
-    of_cells[is_state] = shares[is_missing].clip(min=0.0)
+    of_cells[is_state] = proportions[is_missing].clip(min=0.0)
     totals = of_cells.sum(axis=1, keepdims=True)
     probabilities: NDArray[np.float64] = is_state / is_state.sum(axis=1, keepdims=True)
     np.divide(of_cells, totals, out=probabilities, where=totals > 0)

@@ -285,8 +285,9 @@ def hide_by_graph(
         [names[u] for u in sorted(causes) if u < n],
     )
     shapes = _shapes(dataset, graph)
-    values = graph.extended(dataset).codes.clip(min=0)
     codes = dataset.codes.copy()
+    # Values of the causes: states of variables, then indicators.
+    values = np.column_stack([codes.clip(min=0), codes[:, columns] == MISSING])
     for k in topological_order([*((),) * n, *parents]):
         if k < n:
             continue

@@ -70,30 +70,26 @@ class MissingnessGraph(Displayed, shown="kind variables"):
 
     def __post_init__(self) -> None:
         """Check the graph, and leave out empty lists of indicators: equal graphs compare equal."""
-        for name, causes in (
-            ("causes", self.causes),
-            ("indicator_causes", self.indicator_causes),
-        ):
-            kept = {
-                v: tuple(own) for v, own in causes.items() if own or name == "causes"
-            }
-            object.__setattr__(self, name, kept)
-        for name, others in self.indicator_causes.items():
-            for other in (name, *others):
-                if other not in self.causes:
+        given = self.indicator_causes
+        causes = {name: tuple(self.causes[name]) for name in self.causes}
+        indicators = {name: tuple(given[name]) for name in given if given[name]}
+        vars(self).update(causes=causes, indicator_causes=indicators)
+        for name, indicator_causes in indicators.items():
+            for variable in (name, *indicator_causes):
+                if variable not in causes:
                     raise OptionError(
-                        f"missingness graph: missing({other}) is a cause or has one, but {other!r} "
-                        f"has no missing cells; add the statement '{other} <-', or remove it"
+                        f"missingness graph: missing({variable}) is a cause or has one, but "
+                        f"{variable!r} has no missing cells; add the statement '{variable} <-', or "
+                        "remove it"
                     )
-        for name, others in (*self.causes.items(), *self.indicator_causes.items()):
-            if twice := repeated(others):
+        for name, named in (*causes.items(), *indicators.items()):
+            if twice := repeated(named):
                 raise OptionError(
                     f"missingness graph: {name!r} has the cause {twice[0]!r} twice; name it once"
                 )
         try:
-            topological_order(
-                self._indicator_parents, [f"missing({name})" for name in self.causes]
-            )
+            labels = [f"missing({name})" for name in causes]
+            topological_order(self._indicator_parents, labels)
         except OptionError as error:
             raise OptionError(f"missingness graph: {error}") from None
 
@@ -106,9 +102,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     def _indicator_parents(self) -> list[list[int]]:
         """The indicators that each one depends on, by index."""
         order = self.variables
-        return [
-            [order.index(u) for u in self.indicator_causes.get(v, ())] for v in order
-        ]
+        indicators = self.indicator_causes
+        return [[*map(order.index, indicators.get(name, ()))] for name in order]
 
     @property
     def kind(self) -> MissingnessKind:
@@ -138,8 +133,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         indicator_causes: dict[str, tuple[str, ...]] = {}
         for statement in filter(None, map(str.strip, re.split(r"[;\n]", text))):
             name, arrow, listed = map(str.strip, statement.partition("<-"))
-            own = [cause.strip() for cause in listed.split(",")] if listed else []
-            if not name or not arrow or "" in own or "<-" in listed:
+            items = [item.strip() for item in listed.split(",")] if listed else []
+            if not name or not arrow or "" in items or "<-" in listed:
                 raise FormatError(
                     f"missingness graph: expected statements such as 'income <- age, income', "
                     f"with ';' or a new line between them, found {statement!r}"
@@ -148,11 +143,12 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
-            found = [re.fullmatch(r"missing *\((.+)\)", cause) for cause in own]
-            causes[name] = tuple(
-                x for x, match in zip(own, found, strict=True) if not match
+            matches = {item: re.fullmatch(r"missing *\((.+)\)", item) for item in items}
+            causes[name] = tuple(item for item in items if not matches[item])
+            indicators = (
+                match[1].strip() for match in map(matches.get, items) if match
             )
-            indicator_causes[name] = tuple(match[1].strip() for match in found if match)
+            indicator_causes[name] = tuple(indicators)
         return cls(causes, indicator_causes)
 
     @property
@@ -160,12 +156,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """The statement of each variable with missing cells, in the grammar of this module."""
         statements = []
         for name, causes in self.causes.items():
-            indicators = (
-                f"missing({other})" for other in self.indicator_causes.get(name, ())
-            )
-            statements.append(
-                f"{name} <- {', '.join([*causes, *indicators])}".rstrip(" ")
-            )
+            indicators = self.indicator_causes.get(name, ())
+            items = [*causes, *(f"missing({variable})" for variable in indicators)]
+            statements.append(f"{name} <- {', '.join(items)}".rstrip(" "))
         return tuple(statements)
 
     def __str__(self) -> str:
@@ -196,9 +189,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         for name, causes in self.causes.items():
             for variable in (name, *causes):
                 if variable not in names:
-                    near = did_you_mean(variable, names)
                     raise OptionError(
-                        f"missingness graph: {variable!r} is no variable{near}"
+                        f"missingness graph: {variable!r} is no variable"
+                        f"{did_you_mean(variable, names)}"
                     )
 
     def check_table(self, dataset: Dataset) -> None:
@@ -220,7 +213,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """
         self.check(dataset.names)
         for name, column in zip(dataset.names, dataset.codes.T, strict=True):
-            if name not in self.causes and (column == MISSING).any():
+            if name not in self.causes and MISSING in column:
                 place = dataset.row_place(int(np.argmax(column == MISSING)))
                 raise DataError(
                     f"column {name!r}, {place}: a missing cell, but the missingness graph says "
@@ -243,15 +236,18 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         [(2,), (3,)]
         """
         self.check(names)
-        places = [*names, *(f"{INDICATOR}{name}" for name in self.causes)]
-        others = self.indicator_causes
-        return [
-            (
-                *map(places.index, causes),
-                *(places.index(INDICATOR + u) for u in others.get(v, ())),
-            )
-            for v, causes in self.causes.items()
-        ]
+        places = [*names, *self._indicators]
+        families = []
+        for name, causes in self.causes.items():
+            indicators = self.indicator_causes.get(name, ())
+            family = [*causes, *(f"{INDICATOR}{variable}" for variable in indicators)]
+            families.append(tuple(map(places.index, family)))
+        return families
+
+    @property
+    def _indicators(self) -> list[str]:
+        """The names of the indicators."""
+        return [f"{INDICATOR}{name}" for name in self.causes]
 
     def extended(self, dataset: Dataset) -> Dataset:
         """Return a table with the indicators as its last columns, states ``no`` and ``yes``.
@@ -264,15 +260,13 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """
         if not self.causes:
             return dataset
-        columns = [dataset.names.index(name) for name in self.causes]
+        columns = [*map(dataset.names.index, self.causes)]
         missing = dataset.codes[:, columns] == MISSING
         return replace(
             dataset,
-            codes=np.concatenate(
-                [dataset.codes, missing.astype(dataset.codes.dtype)], axis=1
-            ),
-            names=(*dataset.names, *[f"{INDICATOR}{name}" for name in self.causes]),
-            states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
+            codes=np.column_stack([dataset.codes, missing]),
+            names=(*dataset.names, *self._indicators),
+            states=(*dataset.states, *[("no", "yes")] * len(columns)),
         )
 
 

@@ -6,7 +6,7 @@ symbol             meaning                                                   sha
 ``values``         state of each missing cell, by row, then by variable      (cells,)
 ``probabilities``  distribution of each missing cell                         (cells, states)
 ``indicators``     1 where a row has a state, NaN where its cell is missing  (rows, all states)
-``shares``         indicators with estimates in place of NaN                 (rows, all states)
+``proportions``         indicators with estimates in place of NaN                 (rows, all states)
 ``R_v``            missingness indicator of the variable v                   (rows,)
 ``beta``           distribution of a variable among its missing cells        (states,)
 =================  ========================================================  ==================

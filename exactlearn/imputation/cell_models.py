@@ -34,7 +34,7 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import (
     cell_probabilities,
-    mean_shares,
+    mean_proportions,
     states_of_cells,
 )
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
@@ -236,7 +236,7 @@ def fit_pool(dataset: Dataset, learning: Learning) -> tuple[Pool, str]:
     Returns
     -------
     model
-        The pool; of the shares of the observed states where no component was fitted in time.
+        The pool; of the proportions of the observed states where no component was fitted in time.
     status
         ``heuristic``, or else ``feasible`` or ``interrupted``.
     """
@@ -301,8 +301,8 @@ def _ratios(
     )
     parts = [model.posterior(dataset) for model in components.values()]
     missing = pooled(parts, dataset)
-    shares = mean_shares(dataset)[None]
-    marginals = cell_probabilities(shares, unobserved_row(dataset))
+    proportions = mean_proportions(dataset)[None]
+    marginals = cell_probabilities(proportions, unobserved_row(dataset))
     return self_masking_ratios(dataset, missing, marginals, at_random)
 
 

@@ -69,7 +69,7 @@ Missingness = Literal["ignored", "learned"]
 
 
 class Defaults(NamedTuple):
-    """What a learner takes where `Learning` leaves it open; names as there."""
+    """Defaults of a learner where `Learning` leaves them open; names as there."""
 
     score: Score
     max_parents: int
@@ -97,7 +97,7 @@ QUICK = SolverParameters(
 )
 """A short search among orders: networks that are averaged need not be optimal."""
 
-FEW = 17
+MAX_DYNAMIC = 17
 """Variables up to which dynamic programming is faster than that search."""
 
 
@@ -172,15 +172,14 @@ class Imputed(ByValue, shown="status values score bound network"):
             return None
         with np.errstate(divide="ignore"):
             logs = np.log(self.probabilities)
-        own = logs[np.arange(len(logs)), self.values][:, None]
-        return np.where(np.isneginf(logs), np.inf, own - logs)
+        of_values = logs[np.arange(len(logs)), self.values]
+        return np.where(np.isneginf(logs), np.inf, of_values[:, None] - logs)
 
     @property
     def ended(self) -> str:
         """The status of what is made of this by a network: no longer one that is proven."""
-        return (
-            self.status if self.status in ("feasible", "interrupted") else "heuristic"
-        )
+        is_over = self.status in ("feasible", "interrupted")
+        return self.status if is_over else "heuristic"
 
     @property
     def gap(self) -> float:
@@ -218,7 +217,7 @@ def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
 class Learning(
     Displayed, shown="learner score max_parents smoothing networks seed time_limit"
 ):
-    """How a network is learned from a table with missing cells.
+    """Options of learning a network from a table with missing cells.
 
     Parameters
     ----------
@@ -293,7 +292,7 @@ class Learning(
 
     @property
     def own(self) -> Defaults:
-        """What the learner takes where this leaves it open.
+        """The learner's defaults.
 
         Examples
         --------
@@ -307,11 +306,10 @@ class Learning(
 
     @property
     def settled(self) -> Defaults:
-        """What is learned with: as given, else as the learner has it."""
-        given = {name: getattr(self, name) for name in Defaults._fields}
-        return self.own._replace(
-            **{k: value for k, value in given.items() if value is not None}
-        )
+        """The options as given, else as the learner has them."""
+        fields = {name: getattr(self, name) for name in Defaults._fields}
+        given = {name: value for name, value in fields.items() if value is not None}
+        return self.own._replace(**given)
 
 
 register(
@@ -321,7 +319,7 @@ register(
 )
 
 
-def augmented(dataset: Dataset, how: Learning) -> Imputed:
+def augmented(dataset: Dataset, learning: Learning) -> Imputed:
     """Complete a table by augmentation; the network has no parameters yet, so there is none.
 
     Raises
@@ -329,13 +327,15 @@ def augmented(dataset: Dataset, how: Learning) -> Imputed:
     OptionError, TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    found = augment(
-        dataset, how.settled.score, method=how.chosen, t=how.t, **_shared(how)
+    settled = learning.settled
+    options = _shared(learning)
+    result = augment(
+        dataset, settled.score, method=learning.chosen, t=learning.t, **options
     )
-    return replace(_imputed(found), bound=found.bound)
+    return replace(_imputed(result), bound=result.bound)
 
 
-def learned(dataset: Dataset, how: Learning) -> Imputed:
+def learned(dataset: Dataset, learning: Learning) -> Imputed:
     """Learn structure and parameters; the completion is the learner's own.
 
     After augmentation the parameters are estimated by EM from the incomplete table: those of the
@@ -353,44 +353,41 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    if how.chosen in ("structural-em", "structural-em-hard"):
-        is_hard = how.chosen == "structural-em-hard"
-        fitted = structural_em(
-            dataset,
-            how.settled.score,
-            hard=is_hard,
-            smoothing=how.settled.smoothing,
-            **_shared(how),
-        )
+    settled = learning.settled
+    if learning.chosen in STRUCTURAL_EM:
+        is_hard = learning.chosen == "structural-em-hard"
+        options = _shared(learning) | {"hard": is_hard, "smoothing": settled.smoothing}
+        fitted = structural_em(dataset, settled.score, **options)
         return replace(_imputed(fitted), network=fitted.network)
-    found = augmented(dataset, how)
-    if found.parents is None:
-        return found
-    return replace(
-        found,
-        network=fit_em(dataset, found.parents, smoothing=how.settled.smoothing).model,
-    )
+    completed = augmented(dataset, learning)
+    if completed.parents is None:
+        return completed
+    fit = fit_em(dataset, completed.parents, smoothing=settled.smoothing)
+    return replace(completed, network=fit.model)
 
 
-def _imputed(found: Augmentation | StructuralEM) -> Imputed:
-    values = None if found.parents is None else found.values
+def _imputed(result: Augmentation | StructuralEM) -> Imputed:
+    """Return the learner's completion; without values where there is no network."""
     return Imputed(
-        values=values, parents=found.parents, score=found.score, status=found.status
+        values=None if result.parents is None else result.values,
+        parents=result.parents,
+        score=result.score,
+        status=result.status,
     )
 
 
-def _shared(how: Learning) -> dict[str, Any]:
+def _shared(learning: Learning) -> dict[str, Any]:
     """Return the options that augmentation and structural EM take alike."""
     names = ("solver", "time_limit", "seed", "required", "forbidden", "on_event")
-    settled = how.settled
+    settled = learning.settled
     counts = {"max_parents": settled.max_parents, "starts": settled.starts}
-    return counts | {name: getattr(how, name) for name in names}
+    return counts | {name: getattr(learning, name) for name in names}
 
 
 def bootstrap_networks(
-    dataset: Dataset, how: Learning
+    dataset: Dataset, learning: Learning
 ) -> tuple[tuple[BayesianNetwork, ...], str]:
-    """Learn ``how.networks`` networks, each from a drawn completion of a bootstrap sample.
+    """Learn ``learning.networks`` networks, each from a drawn completion of a bootstrap sample.
 
     Returns
     -------
@@ -406,55 +403,65 @@ def bootstrap_networks(
     InfeasibleError
         When no network has the required arcs without the forbidden ones.
     """
+    smoothing = learning.settled.smoothing
     networks: list[BayesianNetwork] = []
     network = independent(dataset)
-    with SearchControl.within(how.time_limit).running() as control:
-        n_networks = how.networks + 1  # the first, from independent draws, is not kept
+    n_networks = learning.networks + 1  # the first, from independent draws, is not kept
+    with SearchControl.within(learning.time_limit).running() as control:
         for k in counted("network", range(n_networks), n_networks):
-            rng = np.random.default_rng((how.seed, k))
-            values = draw_completions(network, dataset, 1, rng)[0]
+            # A bootstrap sample of the rows, missing cells drawn by the network before.
+            rng = np.random.default_rng((learning.seed, k))
+            (values,) = draw_completions(network, dataset, 1, rng)
             sample = dataset.complete(values).resampled(rng)
-            parents = _best_parents(
-                sample, how, ESS_FACTORS[k % len(ESS_FACTORS)], control
-            )
+            factor = ESS_FACTORS[k % len(ESS_FACTORS)]
+            parents = _best_parents(sample, learning, factor, control)
             if parents is None or control.is_over:
                 break
-            found = fit_em(
-                dataset,
-                parents,
-                smoothing=how.settled.smoothing,
-                starts=1,
-                tolerance=EM_TOLERANCE,
+            # Parameters from all rows.
+            fit = fit_em(
+                dataset, parents, smoothing=smoothing, starts=1, tolerance=EM_TOLERANCE
             )
-            network = found.model
+            network = fit.model
             if k > 0:
                 networks.append(network)
-        return tuple(networks), control.status if control.is_over else "heuristic"
+        status = control.status if control.is_over else "heuristic"
+    return tuple(networks), status
 
 
 def _best_parents(
-    sample: Dataset, how: Learning, factor: float, control: SearchControl
+    sample: Dataset, learning: Learning, factor: float, control: SearchControl
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Return a good DAG of a complete table; ``None`` when time is up."""
-    score = how.settled.score
+    """Return a good DAG of a complete table; ``None`` when time is up.
+
+    Parameters
+    ----------
+    sample
+        The table.
+    learning
+        Score, bounds, arcs and solver.
+    factor
+        Multiplies the equivalent sample size of BDeu.
+    control
+        Clock of the search.
+    """
+    score = learning.settled.score
     if isinstance(score, BDeu):
         score = BDeu(factor * score.ess)
     problem = candidate_parent_sets(
         sample,
         score,
-        max_parents=how.settled.max_parents,
-        required=how.required,
-        forbidden=how.forbidden,
+        max_parents=learning.settled.max_parents,
+        required=learning.required,
+        forbidden=learning.forbidden,
         control=control,
     )
     if problem.stopped:
         return None
-    few = sample.n_variables <= FEW
-    solver = ("dynamic" if few else "ordering") if how.solver == "auto" else how.solver
-    found = solve(
-        problem, solver=solver, time_limit=control.remaining, parameters=QUICK
-    )
-    return found.parents
+    solver = learning.solver
+    if solver == "auto":
+        solver = "dynamic" if sample.n_variables <= MAX_DYNAMIC else "ordering"
+    limit = control.remaining
+    return solve(problem, solver=solver, time_limit=limit, parameters=QUICK).parents
 
 
 def averaged_posterior(
@@ -486,7 +493,7 @@ def averaged_posterior(
 
 
 def independent(dataset: Dataset) -> BayesianNetwork:
-    """Return the network without arcs that has the shares of the observed states.
+    """Return the network without arcs that has the proportions of the observed states.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 r"""Chained multinomial logistic regressions: every variable given all others, with a ridge penalty.
 
-For the variable v with the states k, and the shares x of the states of all other variables (the
-indicators of observed cells, a distribution for missing ones),
+For the variable v with the states k, and the proportions x of the states of all other variables
+(the indicators of observed cells, a distribution for missing ones),
 
 .. math:: P(v = k \mid x) = \exp(a_k + w_k x) / \sum_l \exp(a_l + w_l x)
 
 minimises :math:`-\sum_i \log P(v_i \mid x_i) + \frac12 \sum_u \lambda_{vu} \|w_u\|^2` over the rows
 that observe v; :math:`w_u` are the weights of the states of the variable u, and intercepts a are
 free. With one penalty for all this is the regression of scikit-learn's ``LogisticRegression``.
-Missing predictors have the shares of the observed cells of their variable.
+Missing predictors have the proportions of the observed cells of their variable.
 
 *Penalties.* They descend along a path, from strong to weak, each fit starting from the one before.
 Those of a strong dependence are lowered and those of a weak one raised, as the weights of the fit
@@ -16,9 +16,10 @@ before tell (iteratively reweighted ridge regression; Grandvalet 1998, "Least ab
 equivalent to quadratic penalization"). Where each variable's path ends is chosen by the
 log-likelihood of observed cells that are left out by folds.
 
-*Chained equations.* Conditional models predict each variable from the shares of all others (van
-Buuren and Groothuis-Oudshoorn 2011, "mice") without draws: a missing cell enters the models of the
-other variables as its current distribution. Nominal states are indicator columns (one-hot coding).
+*Chained equations.* Conditional models predict each variable from the proportions of all others
+(van Buuren and Groothuis-Oudshoorn 2011, "mice") without draws: a missing cell enters the models of
+the other variables as its current distribution. Nominal states are indicator columns (one-hot
+coding).
 
 *Solver.* L-BFGS (Liu and Nocedal 1989) for all regressions together, so that each step is two
 products of matrices. The weights are scaled by the Gram matrix of the indicators, which bounds the
@@ -40,16 +41,16 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import (
     cell_probabilities,
     first_states,
-    mean_shares,
+    mean_proportions,
     one_hot,
-    with_shares,
+    with_proportions,
 )
 
 Matrix = NDArray[np.float64]
 
 Renew = Callable[[NDArray[np.float64], int, NDArray[np.bool_]], NDArray[np.float64]]
 """Returns the distribution of a variable in some rows, shape (these rows, its states); called with
-the shares of all states in all rows, the variable and the rows."""
+the proportions of all states in all rows, the variable and the rows."""
 
 PENALTIES = np.array([16.0, 4.0, 1.0])
 """Path of the ridge penalties, descending."""
@@ -69,7 +70,7 @@ MAX_FACTOR = 8.0
 """Largest factor by which a penalty is raised or lowered so."""
 
 PSEUDO_COUNT = 1.0
-"""Weight of a row of average shares in which all states are equally probable."""
+"""Weight of a row of average proportions in which all states are equally probable."""
 
 ITERATIONS = 8
 """Most iterations for one penalty of the path."""
@@ -86,7 +87,7 @@ TOLERANCE = 1e-3
 
 @dataclass(eq=False)
 class Regressions:
-    """The regressions of all variables on the same shares.
+    """The regressions of all variables on the same proportions.
 
     Parameters
     ----------
@@ -111,15 +112,15 @@ class Regressions:
 
     @classmethod
     def of(cls, dataset: Dataset, means: Matrix) -> Self:
-        """Return the regressions of all variables, in which missing cells have the mean shares.
+        """Return the regressions of all variables, missing cells replaced by means.
 
-        The last row has the mean shares only, and equally probable states.
+        The last row has the mean proportions only, and equally probable states.
         """
         sizes = dataset.cardinalities
         weights = dataset.row_weights
-        # Rows of the table, and the one of the mean shares.
-        shares = np.vstack([with_shares(dataset, means), means])
-        design = np.column_stack([shares, np.ones(len(shares))])
+        # Rows of the table, and the one of the mean proportions.
+        proportions = np.vstack([with_proportions(dataset, means), means])
+        design = np.column_stack([proportions, np.ones(len(proportions))])
         seen = np.nan_to_num(one_hot(dataset)) * weights[:, None]
         seen = np.vstack([seen, (PSEUDO_COUNT / sizes).repeat(sizes)])
         variable = np.arange(len(sizes)).repeat(sizes)
@@ -162,7 +163,7 @@ class Regressions:
         return loss, probabilities * self.spread(totals / sums) - self.seen
 
     def start(self) -> Matrix:
-        """Return the weights that predict the shares of the states in the rows that count."""
+        """Return the weights that predict the proportions of the states in the rows that count."""
         weights = np.zeros(self.free.shape)
         weights[:, -1] = np.log(np.maximum(self.seen.sum(1), 1e-3))
         return weights
@@ -237,7 +238,7 @@ class Regressions:
         n_rows = len(self.design) - 1
         if n_rows > CHOOSING_ROWS:
             rows = rng.choice(n_rows, CHOOSING_ROWS, replace=False)
-            rows = np.append(rows, n_rows)  # the row of the mean shares stays
+            rows = np.append(rows, n_rows)  # the row of the mean proportions stays
             sample = replace(self, design=self.design[rows], seen=self.seen[:, rows])
         # Each observed cell is left out with one fold; the last row is in no fold.
         fold = rng.integers(FOLDS, size=(len(self.sizes), len(sample.design)))
@@ -259,14 +260,14 @@ class ChainedLogistic:
 
     Parameters
     ----------
-    shares
+    proportions
         Share of each state among the observed cells of its variable, shape (states,).
     weights
         Of each state by each state of the other variables, with the intercept last, shape (states,
         states + 1).
     """
 
-    shares: Matrix
+    proportions: Matrix
     weights: Matrix
 
     def posterior(self, table: Dataset) -> Matrix:
@@ -279,16 +280,16 @@ class ChainedLogistic:
         """
         first = first_states(table.cardinalities)
 
-        def renew(shares: Matrix, v: int, rows: NDArray[np.bool_]) -> Matrix:
+        def renew(proportions: Matrix, v: int, rows: NDArray[np.bool_]) -> Matrix:
             weights = self.weights[first[v] : first[v + 1]]
-            scores = shares[rows] @ weights[:, :-1].T + weights[:, -1]
+            scores = proportions[rows] @ weights[:, :-1].T + weights[:, -1]
             probabilities: Matrix = softmax(scores, axis=1)
             return probabilities
 
-        shares = with_shares(table, self.shares)
+        proportions = with_proportions(table, self.proportions)
         with threadpool_limits(1):
-            chained(table, shares, renew, rounds=ROUNDS, tolerance=TOLERANCE)
-        return cell_probabilities(shares, table)
+            chained(table, proportions, renew, rounds=ROUNDS, tolerance=TOLERANCE)
+        return cell_probabilities(proportions, table)
 
 
 def fit_logistic(
@@ -314,7 +315,7 @@ def fit_logistic(
     """
     # The matrices are small: on two threads their products take several times as long.
     with threadpool_limits(1):
-        means = mean_shares(dataset)
+        means = mean_proportions(dataset)
         regressions = Regressions.of(dataset, means)
         penalties = regressions.chosen_penalties(seed, control)
         *_, weights = regressions.path(penalties, control)
@@ -323,7 +324,7 @@ def fit_logistic(
 
 def chained(
     dataset: Dataset,
-    shares: NDArray[np.float64],
+    proportions: NDArray[np.float64],
     renew: Renew,
     *,
     rounds: int,
@@ -331,7 +332,7 @@ def chained(
     variables: Iterable[int] | None = None,
     control: SearchControl = UNLIMITED,
 ) -> str:
-    """Renew the shares of each variable's missing cells in turns until they converge, in place.
+    """Renew the proportions of each variable's missing cells in turns, in place, to convergence.
 
     Variables with the fewest missing cells come first.
 
@@ -339,8 +340,8 @@ def chained(
     ----------
     dataset
         The table.
-    shares
-        As of :func:`with_shares`.
+    proportions
+        As of :func:`with_proportions`.
     renew
         Predicts the missing cells of one variable.
     rounds
@@ -363,12 +364,12 @@ def chained(
     renewed = np.flatnonzero(n_missing) if variables is None else [*variables]
     first = first_states(dataset.cardinalities)
     for _ in range(rounds):
-        before = shares.copy()
+        before = proportions.copy()
         for v in order[np.isin(order, renewed)].tolist():
             if control.is_over:
                 return control.status
             rows = missing[:, v]
-            shares[rows, first[v] : first[v + 1]] = renew(shares, v, rows)
-        if abs(shares - before).max(initial=0.0) < tolerance:
+            proportions[rows, first[v] : first[v + 1]] = renew(proportions, v, rows)
+        if abs(proportions - before).max(initial=0.0) < tolerance:
             break
     return "heuristic"

@@ -77,7 +77,7 @@ def _fit_marginals(dataset: Dataset, learning: Learning) -> tuple[Model, Imputed
 
 
 class ModeRule(NamedTuple):
-    """What distinguishes a mode of the :class:`Imputer`.
+    """Rule of a mode of the :class:`Imputer`.
 
     Attributes
     ----------
@@ -426,7 +426,7 @@ def _by_mode(mode: Mode, dataset: Dataset, learning: Learning) -> Imputed:
 
 
 def _most_frequent(dataset: Dataset, learning: Learning) -> Imputed:
-    """Complete a table by augmentation with the modes, with the shares of all states."""
+    """Complete a table by augmentation with the modes, with the proportions of all states."""
     probabilities = averaged_posterior([independent(dataset)], dataset)
     result = _by_learner("mode", augmented, dataset, learning)
     return replace(result, probabilities=probabilities)

@@ -1,4 +1,4 @@
-r"""What missing cells seem to depend on, and how parameters should be estimated from the rows.
+r"""Diagnosis of missing cells: their causes, and the estimator of parameters that these allow.
 
 *Tests.* If cells are missing completely at random, the indicator R_v is independent of every
 variable u in the rows that observe u (available cases). The statistic is that of the likelihood
@@ -319,7 +319,7 @@ def _tree(dataset: Dataset) -> BayesianNetwork:
 
 
 def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
-    """Return what the missing cells of each variable depend on, in words.
+    """Return the causes of the missing cells of each variable, in words.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
 
 
 class Recommendation(NamedTuple):
-    """How parameters should be estimated from incomplete rows.
+    """Recommended estimator of parameters from incomplete rows.
 
     Attributes
     ----------

@@ -45,9 +45,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import (
     cell_probabilities,
     first_states,
-    mean_shares,
+    mean_proportions,
     one_hot,
-    with_shares,
+    with_proportions,
 )
 from exactlearn.errors import DataError, MissingExtraError
 from exactlearn.imputation.learning import Imputed, Learning
@@ -105,7 +105,7 @@ class Column(NamedTuple):
 
 
 Predict = Callable[[Column], Matrix]
-"""Returns the shares of the states in the rows that miss the variable, shape (rows, states)."""
+"""Returns the proportions of the states in the rows without the variable, shape (rows, states)."""
 
 
 def require_library() -> None:
@@ -144,13 +144,13 @@ def impute_knn(dataset: Dataset, learning: Learning) -> Imputed:
     indicators = one_hot(dataset)
     imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True)
     imputer.fit(indicators)
-    shares = np.empty_like(indicators)
+    proportions = np.empty_like(indicators)
     for begin in range(0, dataset.n_rows, BLOCK):
         if control.is_over:
             return Imputed(values=None, status=control.status)
         block = slice(begin, begin + BLOCK)
-        shares[block] = imputer.transform(indicators[block])
-    return _voted_once_more(shares, dataset, NEIGHBOURS)
+        proportions[block] = imputer.transform(indicators[block])
+    return _voted_once_more(proportions, dataset, NEIGHBOURS)
 
 
 def impute_forest(dataset: Dataset, learning: Learning) -> Imputed:
@@ -180,7 +180,7 @@ def _chained(
     rng: np.random.Generator | None = None,
     by_codes: bool = False,
 ) -> Imputed:
-    """Predict the shares of each variable's missing cells from all others until they converge.
+    """Predict the proportions of each variable's missing cells from all others until they converge.
 
     Parameters
     ----------
@@ -193,17 +193,17 @@ def _chained(
     votes
         Votes that each share stands for; as many as there are rows when left out.
     rng
-        With it the others are predicted from a drawn state in place of the shares.
+        With it the others are predicted from a drawn state in place of the proportions.
     by_codes
         Whether variables are predicted from the codes of the others, NaN where they are missing.
     """
     _require(dataset)
     missing = dataset.codes == MISSING
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
-    if dataset.n_variables < 2:  # nothing predicts: the shares of observed cells
+    if dataset.n_variables < 2:  # nothing predicts: the proportions of observed cells
         incomplete[:] = False
-    shares = with_shares(dataset, mean_shares(dataset))
-    inputs = shares.copy()
+    proportions = with_proportions(dataset, mean_proportions(dataset))
+    inputs = proportions.copy()
     codes = np.where(missing, np.nan, dataset.codes)
     first = first_states(dataset.cardinalities)
 
@@ -229,28 +229,30 @@ def _chained(
     with threadpool_limits(1):
         status = chained(
             dataset,
-            shares,
+            proportions,
             renew,
             rounds=rounds,
             tolerance=TOLERANCE,
             variables=np.flatnonzero(incomplete),
             control=SearchControl.within(learning.time_limit),
         )
-    return replace(_voted_once_more(shares, dataset, votes), status=status)
+    return replace(_voted_once_more(proportions, dataset, votes), status=status)
 
 
-def _drawn(shares: Matrix, rng: np.random.Generator) -> Matrix:
+def _drawn(proportions: Matrix, rng: np.random.Generator) -> Matrix:
     """Draw one state of each row; return its indicators."""
-    sums = shares.cumsum(axis=1)
-    drawn = (sums < rng.random((len(shares), 1)) * sums[:, -1:]).sum(axis=1)
-    indicators: Matrix = np.eye(shares.shape[1])[drawn]
+    sums = proportions.cumsum(axis=1)
+    drawn = (sums < rng.random((len(proportions), 1)) * sums[:, -1:]).sum(axis=1)
+    indicators: Matrix = np.eye(proportions.shape[1])[drawn]
     return indicators
 
 
-def _voted_once_more(shares: Matrix, dataset: Dataset, votes: int | None) -> Imputed:
-    """Return the answer of shares of votes, of as many as there are rows where none are given."""
-    voted = cell_probabilities(shares, dataset)
-    uniform = cell_probabilities(np.ones_like(shares), dataset)
+def _voted_once_more(
+    proportions: Matrix, dataset: Dataset, votes: int | None
+) -> Imputed:
+    """Return the answer of proportions of votes, as many as there are rows where not given."""
+    voted = cell_probabilities(proportions, dataset)
+    uniform = cell_probabilities(np.ones_like(proportions), dataset)
     votes = dataset.n_rows if votes is None else votes
     return Imputed.of((votes * voted + uniform) / (votes + 1))
 
@@ -264,47 +266,47 @@ def _regressed(column: Column) -> Matrix:
     """
     from sklearn.linear_model import BayesianRidge
 
-    shares = np.empty((len(column.missing), column.n_states))
+    proportions = np.empty((len(column.missing), column.n_states))
     is_binary = column.n_states == 2
     for state in range(int(is_binary), column.n_states):
         indicator = (column.states == state).astype(np.float64)
         ridge = BayesianRidge().fit(column.training, indicator)
-        shares[:, state] = ridge.predict(column.missing)
+        proportions[:, state] = ridge.predict(column.missing)
     if is_binary:
-        shares[:, 0] = 1 - shares[:, 1]
-    return shares
+        proportions[:, 0] = 1 - proportions[:, 1]
+    return proportions
 
 
 def _classified(classifier: Any, column: Column) -> Matrix:
-    """Predict the shares of the states by a classifier of the library.
+    """Predict the proportions of the states by a classifier of the library.
 
     A single state is certain: some classifiers refuse it.
     """
-    shares = np.zeros((len(column.missing), column.n_states))
+    proportions = np.zeros((len(column.missing), column.n_states))
     states = np.unique(column.states)
-    shares[:, states] = 1.0
+    proportions[:, states] = 1.0
     if len(states) > 1:
         classifier.fit(column.training, column.states)
-        shares[:, states] = classifier.predict_proba(column.missing)
-    return shares
+        proportions[:, states] = classifier.predict_proba(column.missing)
+    return proportions
 
 
 def _by_forest(column: Column) -> Matrix:
-    """Predict the shares of the states by the votes of a random forest."""
+    """Predict the proportions of the states by the votes of a random forest."""
     from sklearn.ensemble import RandomForestClassifier
 
     return _classified(RandomForestClassifier(TREES, random_state=column.seed), column)
 
 
 def _by_logits(column: Column) -> Matrix:
-    """Predict the shares of the states by multinomial logistic regression."""
+    """Predict the proportions of the states by multinomial logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
     return _classified(LogisticRegression(max_iter=MAX_STEPS), column)
 
 
 def _boosted(column: Column) -> Matrix:
-    """Predict the shares of the states by gradient-boosted trees on codes of nominal states.
+    """Predict the proportions of the states by gradient-boosted trees on codes of nominal states.
 
     A state of a single row, which the library cannot divide into rows that learn and rows that
     end the learning, gets its share of the rows.
@@ -314,7 +316,7 @@ def _boosted(column: Column) -> Matrix:
     counts = np.bincount(column.states, minlength=column.n_states)
     is_frequent = counts[column.states] > 1
     frequent_states = np.flatnonzero(counts > 1)
-    shares = np.where(counts == 1, counts / len(column.states), 0.0)
+    proportions = np.where(counts == 1, counts / len(column.states), 0.0)
     frequent = column._replace(
         training=column.training[is_frequent], states=column.states[is_frequent]
     )
@@ -324,7 +326,7 @@ def _boosted(column: Column) -> Matrix:
         validation_fraction=HELD_OUT,
         random_state=column.seed,
     )
-    predicted: Matrix = shares + is_frequent.mean() * _classified(trees, frequent)
+    predicted: Matrix = proportions + is_frequent.mean() * _classified(trees, frequent)
     return predicted
 
 

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.indicators import first_states, mean_shares, with_shares
+from exactlearn.data.indicators import first_states, mean_proportions, with_proportions
 from exactlearn.imputation import logistic
 from exactlearn.imputation.logistic import Regressions, fit_logistic
 from tests.strategies import datasets
@@ -76,7 +76,7 @@ def test_minimum_is_that_of_a_general_optimiser(table, seed):
     table = replace(table, weights=rng.uniform(0, 2, table.n_rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logistic, "ITERATIONS", 1000)
-        problem = Regressions.of(table, mean_shares(table))
+        problem = Regressions.of(table, mean_proportions(table))
         penalty = rng.uniform(0.3, 5, problem.free.shape)
         penalty[:, -1] = 0.0
         weights = problem.minimise(problem.start(), penalty, UNLIMITED)
@@ -96,7 +96,7 @@ def test_posterior_is_a_distribution_and_the_loop_by_hand(table):
     found = model.posterior(table)
     assert found.sum(axis=1) == pytest.approx(1.0)
     first, missing = first_states(table.cardinalities), table.codes < 0
-    shares = with_shares(table, mean_shares(table))
+    shares = with_proportions(table, mean_proportions(table))
     for _ in range(logistic.ROUNDS):
         before = shares.copy()
         for v in np.argsort(missing.sum(axis=0), kind="stable"):
@@ -137,7 +137,7 @@ def test_penalties_are_weak_where_variables_depend_and_strong_where_not(monkeypa
     codes[:, 1] = np.where(rng.random(300) < 0.02, 1 - codes[:, 0], codes[:, 0])
     table = Dataset(codes, tuple("abcdef"), (("0", "1"),) * 6)
     monkeypatch.setattr(logistic, "PENALTIES", np.array([64.0, 8.0, 1.0]))
-    chosen = Regressions.of(table, mean_shares(table)).chosen_penalties(
+    chosen = Regressions.of(table, mean_proportions(table)).chosen_penalties(
         0, SearchControl()
     )
     assert chosen[:2].tolist() == [1.0, 1.0]
@@ -149,7 +149,7 @@ def test_a_control_that_is_over_leaves_the_shares():
     control = SearchControl()
     control.stop()
     found = fit_logistic(table, control=control).posterior(table)
-    assert found[0] == pytest.approx(mean_shares(table)[-3:], abs=0.02)
+    assert found[0] == pytest.approx(mean_proportions(table)[-3:], abs=0.02)
 
 
 def test_a_fit_ends_in_the_middle_of_its_iterations(monkeypatch):
