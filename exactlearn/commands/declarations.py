@@ -296,7 +296,7 @@ class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
 
 
 class Imputing(sections.IncompleteLearning, sections.NetworkReading):
-    """How networks are learned that complete tables.
+    """The learning of networks that complete tables.
 
     Parameters
     ----------
@@ -588,7 +588,7 @@ class Fit(sections.Clustered, sections.Random):
 
     @property
     def output_in_run(self) -> str:
-        """What a step of a run file writes."""
+        """The file that a step of a run writes."""
         suffixes = (s for s in (".pdg.json", ".nb.json") if self.source.endswith(s))
         return "fitted" + next(suffixes, ".bif")
 
@@ -831,14 +831,12 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
         from exactlearn.formats.scores import is_score_file
 
         path = Path(self.source)
-        allowed: tuple[str, ...]
         if is_score_file(path):
-            kind, allowed = (
-                "local scores",
-                (*sections.Constrained.known(), "constraints"),
-            )
+            kind = "local scores"
+            allowed = [*sections.Constrained.known(), "constraints"]
         elif suffix_of(path) in FORMATS or _is_bundled_network(path):
-            kind, allowed = "a model", ("normalise",)
+            kind = "a model"
+            allowed = ["normalise"]
         else:
             return super().unused()
         names = [name for name in self.known() if name not in ("source", *allowed)]

@@ -229,7 +229,7 @@ class _Loops:
     """The loops that run: as text, they are those of the moment."""
 
     def __str__(self) -> str:
-        """Return which step of how many is done, and the time to go."""
+        """Return the step, the number of steps and the time to go."""
         from exactlearn._runtime.progress import progress_text
 
         return progress_text()

@@ -26,6 +26,7 @@ from exactlearn.formats.scores import is_score_file
 from exactlearn.instances import locate
 from exactlearn.reporting.drawing import Drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
+from exactlearn.structure.ess_choice import with_named_score
 from exactlearn.structure.posterior import (
     StructurePosterior,
     posterior_of_problem,
@@ -85,11 +86,10 @@ def _scoring(options: Posterior, output: Output) -> Scoring:
         **options.chosen("scoring_time seed"),
         **pipeline.constraints(options, dataset.names),
     )
-    scoring, choice = scoring.with_score(
+    scoring, choice = with_named_score(
+        scoring,
         options.criterion,
-        ess=options.ess,
-        size_weight=options.size_weight,
-        time_limit=options.time_limit,
+        **options.chosen("ess size_weight time_limit"),
     )
     if choice is not None:
         output.note(choice.reason)

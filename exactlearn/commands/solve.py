@@ -31,6 +31,7 @@ from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
+from exactlearn.structure.ess_choice import with_named_score
 from exactlearn.structure.selection import Scored, Scoring, fitted_network, select
 
 _MEANINGS = {
@@ -197,8 +198,10 @@ def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _
             **pipeline.constraints(options, data.names),
         )
         with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            scoring, choice = scoring.with_score(
-                options.criterion, **options.chosen("ess size_weight time_limit")
+            scoring, choice = with_named_score(
+                scoring,
+                options.criterion,
+                **options.chosen("ess size_weight time_limit"),
             )
             if choice is not None:
                 output.note(choice.reason)

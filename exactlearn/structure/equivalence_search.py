@@ -237,7 +237,7 @@ def equivalence_search(
 
 
 class Rules(NamedTuple):
-    """How a climb moves.
+    """The moves of a climb.
 
     Attributes
     ----------

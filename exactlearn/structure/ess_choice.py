@@ -16,9 +16,9 @@ a network that structural EM learns without the rows of the fold, or those of a 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,10 @@ from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import BDeu
+from exactlearn.scoring.scores import BDeu, parse_score
 from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.structure.learned_counts import learned_counts
-from exactlearn.structure.selection import Counts, fitted_network
+from exactlearn.structure.selection import Counts, Scoring, fitted_network
 
 ESS_SHARE = 0.3
 """Share of a time limit in which the equivalent sample size is chosen."""
@@ -321,6 +321,40 @@ def chosen_ess(
     if control.is_stopped and not is_interrupted():
         raise KeyboardInterrupt
     return choice
+
+
+def with_named_score(
+    scoring: Scoring,
+    name: str,
+    *,
+    ess: float | Literal["auto"],
+    size_weight: float | None = None,
+    time_limit: float | None = None,
+) -> tuple[Scoring, ESSChoice | None]:
+    """Return the scoring with a score by its name, and how its ess was chosen.
+
+    Parameters
+    ----------
+    scoring
+        The table, and how its parent sets are scored.
+    name, ess, size_weight
+        The score; with ``ess="auto"`` its equivalent sample size is chosen.
+    time_limit
+        Seconds for all that is learned; a share of them is for the choice.
+    """
+    choice = None
+    if ess == "auto":
+        choice = chosen_ess(
+            scoring.dataset,
+            score=name,
+            max_parents=scoring.max_parents,
+            counts=scoring.counts or "expected",
+            seed=scoring.seed,
+            time_limit=time_limit,
+        )
+        ess = choice.ess
+    score = parse_score(name, ess=ess, size_weight=size_weight)
+    return replace(scoring, score=score), choice
 
 
 def _log_likelihoods(

@@ -49,7 +49,7 @@ from exactlearn.solvers.constraints import (
     constraints_by_name,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.ess_choice import ESSChoice
+from exactlearn.structure.ess_choice import ESSChoice, with_named_score
 from exactlearn.structure.selection import (
     Counts,
     Scoring,
@@ -445,7 +445,7 @@ def scoring_of(
     seed: int = 0,
     client: Any = None,
 ) -> Scoring:
-    """Return how the parent sets of a table are scored, from the arguments of :func:`learn`."""
+    """Return the scoring of a table's parent sets, by the arguments of :func:`learn`."""
     if isinstance(data, Blocks):
         data = merge_rows(data, cluster=client)
     dataset, columns = usable_columns(data, tidy, discretise, drop, states)
@@ -491,7 +491,7 @@ def with_score(
                 f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
             )
         return scoring, None
-    scoring, choice = scoring.with_score(score, ess=ess, time_limit=time_limit)
+    scoring, choice = with_named_score(scoring, score, ess=ess, time_limit=time_limit)
     if choice is not None and not choice.folds:
         warn_caller(choice.reason, TimeLimitWarning)
     return scoring, choice

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from exactlearn._runtime.control import LOG, UNLIMITED, Event, OnEvent, SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -23,7 +23,7 @@ from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score, parse_score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -34,10 +34,7 @@ from exactlearn.solvers.constraints import (
 from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
-
-if TYPE_CHECKING:
-    from exactlearn.structure.ess_choice import ESSChoice
-    from exactlearn.structure.learned_counts import LearnedCounts
+from exactlearn.structure.learned_counts import LearnedCounts, learned_counts
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -109,7 +106,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scoring:
-    """How the parent sets of a table are scored.
+    """The scoring of a table's parent sets.
 
     Parameters
     ----------
@@ -164,39 +161,6 @@ class Scoring:
         names = ("score", "max_parents", "scoring_time", "seed")
         constraints = ("required", "forbidden", "constraints")
         return {name: getattr(self, name) for name in (*names, *constraints)}
-
-    def with_score(
-        self,
-        name: str,
-        *,
-        ess: float | Literal["auto"],
-        size_weight: float | None = None,
-        time_limit: float | None = None,
-    ) -> "tuple[Scoring, ESSChoice | None]":
-        """Return the scoring with a score by its name, and how its ess was chosen.
-
-        Parameters
-        ----------
-        name, ess, size_weight
-            The score; with ``ess="auto"`` its equivalent sample size is chosen.
-        time_limit
-            Seconds for all that is learned; a share of them is for the choice.
-        """
-        choice = None
-        if ess == "auto":
-            from exactlearn.structure.ess_choice import chosen_ess  # it imports this
-
-            choice = chosen_ess(
-                self.dataset,
-                score=name,
-                max_parents=self.max_parents,
-                counts=self.counts or "expected",
-                seed=self.seed,
-                time_limit=time_limit,
-            )
-            ess = choice.ess
-        score = parse_score(name, ess=ess, size_weight=size_weight)
-        return replace(self, score=score), choice
 
     def within(self, time_limit: float | None) -> Scored:
         """Score within a part of a time limit, or until Ctrl-C."""
@@ -274,7 +238,7 @@ class Scoring:
 
     def _estimated(
         self, limit: float | None
-    ) -> "tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None, str]":
+    ) -> tuple[LearnedCounts | None, DeletionCounts | ExpectedCounts | None, str]:
         """Return the counts of families with missing cells, and how they came about.
 
         The network of expected counts is learned without the constraints: so scores with and
@@ -291,9 +255,6 @@ class Scoring:
         if self.counts != "expected":
             in_words = f"score, bound and proof are those of counts by {self.counts}"
             return None, DeletionCounts(self.counts), in_words
-        # The import takes long.
-        from exactlearn.structure.learned_counts import learned_counts
-
         learned = learned_counts(
             self.dataset,
             max_parents=self.most_parents,
