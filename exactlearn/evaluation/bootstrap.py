@@ -118,6 +118,7 @@ class ArcStrengths(
         >>> arcs.strength("a", "b"), arcs.edge_strength("a", "b")
         (0.25, 0.5)
         """
+        # The edges of a class stand once each, in either order.
         compelled = np.zeros((len(names), len(names)))
         one_way = np.zeros_like(compelled)
         for graph in graphs:
@@ -204,6 +205,7 @@ class ArcStrengths(
             "reversible": self.reversible[arcs],
             "significant": edge > self.threshold,
         }
+        # Strongest edges first, and the stronger direction of each.
         strongest_first = np.lexsort((-strength, -edge))
         return pd.DataFrame(columns).iloc[strongest_first].reset_index(drop=True)
 
@@ -290,6 +292,7 @@ def bootstrap(
     >>> arcs.strength("Cancer", "Smoker")
     0.0
     """
+    # Equal rows together: a sample then is a draw of whole weights.
     if (dataset.row_weights % 1 == 0).all():
         dataset = merge_rows([dataset])
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
@@ -299,6 +302,7 @@ def bootstrap(
         )
     if not callable(learner):
         learner = named_learner(as_text(learner, "learner"))
+    # Each sample is a run, known by the learner with its options, the table and the seed.
     learn = partial(learner, **options)
     settings = f"{described(learn)} {dataset.digest} seed {seed}"
     runs = []
@@ -309,6 +313,7 @@ def bootstrap(
     control = SearchControl.within(time_limit)
     study = Study(runs, path, jobs, cluster, on_begin, control)
     study.run()
+    # Samples that failed leave out nothing of the others, unless all have failed.
     records = list(study.found())
     failures = tuple(dict.fromkeys(why for _, why in study.failures()))
     if failures and not records:
@@ -340,6 +345,7 @@ def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
                 " what has the parents of each variable; give it more time, or another learner"
             )
         learned = oriented_class(parents, getattr(learned, "directions", ()))
+    # By name: another sample may have other columns.
     record = {}
     for kind in KINDS:
         arcs = getattr(learned, kind)

@@ -52,6 +52,7 @@ def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
 
     A sample may have columns with one state alone, which are left out without a word.
     """
+    # Scores need two states or more of each variable.
     is_seen = (dataset.codes >= 0).any(axis=0)
     kept = np.flatnonzero(is_seen & (dataset.cardinalities > 1)).tolist()
     usable = replace(
@@ -203,6 +204,7 @@ class CrossValidation(ByValue, shown="learners folds best"):
             row: dict[str, Any] = {"learner": name}
             for measure in self.measures:
                 mean = self.mean(name, measure)
+                # Differences are taken fold by fold, so that hard folds do not count.
                 difference = self.difference(name, self.best, measure)
                 row |= {
                     measure: mean.value,
@@ -294,17 +296,12 @@ def cross_validate(
     if class_ is not None:
         dataset.index(class_)
     folds = divided(dataset.row_weights, folds, seed).n
-    settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
-    runs = {}
-    for k in range(folds):
-        for name, learner in learners.items():
-            work = partial(_run, dataset, learner, folds, k, seed, class_)
-            of_learner = f"{described(learner)} {settings}"
-            runs[name, k] = PlannedRun(f"fold {k + 1}: {name}", work, of_learner)
+    runs = _planned(dataset, learners, folds, seed, class_)
     control = SearchControl.within(time_limit)
     path = Path(folder, RECORD) if folder else None
     study = Study([*runs.values()], path, jobs, cluster, on_begin, control)
     study.run()
+    # The measures of each fold; a learner may have failed in some folds only.
     measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
     found = {}
     failures: dict[str, tuple[str, ...]] = {}
@@ -317,6 +314,24 @@ def cross_validate(
     return CrossValidation(tuple(learners), folds, found, failures)
 
 
+def _planned(
+    dataset: Dataset,
+    learners: Mapping[str, Learner],
+    folds: int,
+    seed: int,
+    class_: str | None,
+) -> dict[tuple[str, int], PlannedRun]:
+    """Return the run of each learner and fold, all learners of a fold before the next."""
+    settings = f"{dataset.digest} folds {folds} seed {seed} class {class_}"
+    runs = {}
+    for k in range(folds):
+        for name, learner in learners.items():
+            work = partial(_run, dataset, learner, folds, k, seed, class_)
+            of_learner = f"{described(learner)} {settings}"
+            runs[name, k] = PlannedRun(f"fold {k + 1}: {name}", work, of_learner)
+    return runs
+
+
 def _run(
     dataset: Dataset,
     learner: Learner,
@@ -327,10 +342,12 @@ def _run(
 ) -> Found:
     """Learn from all folds but one, and judge by that one."""
     parts = divided(dataset.row_weights, folds, seed)
+    # Learn, by the clock of the processor: other runs may share the machine.
     begun = process_time()
     learned = learner(parts.part(dataset, parts.fold != fold))
     seconds = process_time() - begun
     model: Model = learned.network if hasattr(learned, "network") else learned
+    # Judge by the rows of the fold.
     test = parts.part(dataset, parts.fold == fold)
     if left_out := set(dataset.names) - set(model.names):
         raise OptionError(
@@ -344,6 +361,7 @@ def _run(
     classes = classify(model, test, class_)
     if not classes.labelled_weights.any():  # no row of the fold has the class
         return record
+    # No row may make the loss infinite.
     losses = np.minimum(classes.losses, -log(LEAST_PROBABILITY))
     log_loss = weighted_mean(losses, classes.labelled_weights)
     return record | {"log_loss": log_loss, "accuracy": classes.accuracy}

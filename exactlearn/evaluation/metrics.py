@@ -93,7 +93,7 @@ class JudgedCells:
                 np.flatnonzero(is_judged)[has_probability], states[has_probability]
             ]
             losses = -np.log(np.maximum(true_probability, LEAST_PROBABILITY))
-        rows = cells[is_judged, 0]
+        rows = cells[is_judged, 0]  # of the cells whose true state is known
         return cls(
             rows=rows,
             weights=incomplete.row_weights[rows],
@@ -221,10 +221,12 @@ class ClusteredTest:
         total = float(sums @ multiplicity)
         n = int(multiplicity.sum())
         if n <= MAX_ENUMERATED:
+            # Exactly: the p-value is the part of all signs with as large a sum.
             sums = np.repeat(sums, multiplicity.astype(np.int64))
             signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
             p_value = float(np.mean(abs(signs @ sums) >= abs(total) - _ROUNDING))
         else:
+            # By Student's t of the sum divided by the root of the sum of squares.
             from scipy.stats import t  # takes long to import
 
             squares = float(sums**2 @ multiplicity)
@@ -256,6 +258,7 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
             )
         is_new = find_states(true_states[name], labels) == MISSING
         states.append((*labels, *compress(true_states[name], is_new)))
+    # Every cell that is observed in the incomplete table must have its true state.
     true = aligned_codes(truth, incomplete.names, states)
     differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
     for row, v in np.argwhere(differs).tolist():
@@ -371,6 +374,7 @@ def _estimated(reference: Model, model: Model, rng: np.random.Generator) -> Dive
     if np.isneginf(logs).any():  # a proof: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))
     mean = Mean.of(reference.log_likelihood_rows(rows) - logs)
+    # A divergence is at least 0, whatever the estimate.
     margin = QUANTILE * mean.error
     interval = (max(0.0, mean.value - margin), max(0.0, mean.value + margin))
     return Divergence(max(0.0, mean.value), "sampled", interval)

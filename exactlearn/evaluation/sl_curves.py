@@ -142,6 +142,7 @@ def random_queries(dataset: Dataset, n_queries: int, seed: int = 0) -> Queries:
             f"given {EVIDENCE_VARIABLES} needs; ask for no queries"
         )
     rng = np.random.default_rng(seed)
+    # Rows are drawn by their weights, with repetition.
     rows = rng.choice(dataset.n_rows, n_queries, p=weights / weights.sum())
     # The observed cells of each row in a random order: first those of E, then those of Q.
     keys = rng.random((n_queries, dataset.n_variables))
@@ -255,6 +256,7 @@ def sl_curves(
       language  effective_size  train
     0       bn               6  -1.39
     """
+    # Weights of the size, the largest first: from small models to large ones.
     rates = (*RATES, log(max(2.0, require_weight(train))) / 2)
     require_weight(test, "judge by")
     weights = sorted(set(size_weights or map(size_weight_of, rates)), reverse=True)
@@ -263,6 +265,7 @@ def sl_curves(
     unfinished: list[str] = []
     with SearchControl.within(time_limit).running() as control:
         for k, language in enumerate(counted("model class", languages, len(languages))):
+            # The time that is left, in equal parts.
             seconds = control.left / (len(languages) - k)
             with SearchControl.within(seconds).running() as of_language:
                 models = LANGUAGES[language](train, weights, seed)
@@ -295,6 +298,7 @@ def _points(
                 return
             seconds = process_time() - begun
             row = _point(model, train, test, queries)
+            # Another weight may give the same model.
             key = tuple(row[name] for name in IDENTITY)
             if key != last:
                 yield {"size_weight": size_weight, "seconds": seconds, **row}
@@ -314,6 +318,7 @@ def _point(
     of_train = train.total(model.log_likelihood_rows(train))
     of_test = test.total(model.log_likelihood_rows(test))
     n_train = float(train.row_weights.sum())
+    # The criteria count cells of graphs, and free parameters of other models.
     counted_size = size if isinstance(model, DecisionGraph) else parameters
     answered = dict.fromkeys(ANSWERS, nan)
     if queries is not None and size <= MAX_QUERIED:

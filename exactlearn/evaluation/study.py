@@ -121,6 +121,7 @@ class Study:
             raise FormatError(
                 f"{self.path}: no record of repetitions; name another folder"
             )
+        # A record that was changed by hand would be taken for a result.
         for title, record in records.items():
             if record.pop("checksum", None) != _checksum(record):
                 raise FormatError(
@@ -191,6 +192,7 @@ class Study:
                 yield planned, _record_of(planned.work, seconds)
             return
         with executors.running(self.cluster) as client:
+            # Runs side by side share the time: each has that of its round.
             workers = self.jobs if client is None else sum(client.nthreads().values())
             rounds = max(1, ceil(len(waiting) / max(1, workers)))
             tasks = [(planned.work, self.control.left / rounds) for planned in waiting]
@@ -221,6 +223,7 @@ def _finished_by_processes(
                 pool.submit(_record_of, *task): k for k, task in enumerate(tasks)
             }
         pending = set(futures)
+        # Once the time is over, runs that have not begun are cancelled.
         while pending:
             done, pending = wait(pending, executors.POLL_INTERVAL, FIRST_COMPLETED)
             if control.is_over:
@@ -361,6 +364,7 @@ class ImputationStudy:
                     records[method] = record
                 elif "error" in record:
                     failed.append(method)
+            # A repetition counts once every method is done or has failed.
             if records and len(records) + len(failed) == len(runs):
                 cells = next(iter(records.values()))["cells"]
                 failure = {"status": "failed", "cells": cells}
@@ -382,6 +386,7 @@ def completed(
         completed ``right``, and the loss; and the names and weights of the rows as ``units`` and
         ``weights`` (:meth:`ClusteredTest.of`).
     """
+    # Complete the table, by the clocks of the wall and of the processor.
     incomplete, truth = condition.draw(seed)
     begun = time.monotonic()
     begun_cpu = time.process_time()
@@ -401,12 +406,14 @@ def completed(
     values = completion.values
     if truth is None or values is None:
         return record
+    # Judge the cells, and keep the sums of each row for the tests.
     cells = JudgedCells.of(incomplete, values, truth, completion.probabilities)
     sums_by_row = partial(np.bincount, cells.rows, minlength=incomplete.n_rows)
     losses = None
     if cells.losses is not None:
         losses = sums_by_row(cells.losses).round(6).tolist()
     n_cells = float(cells.weights.sum())
+    # Rows that repetitions have in common are one unit of the tests.
     units: list[Any] = [*range(truth.n_rows)]
     if condition.is_redrawn:
         units = [f"{seed}: {row}" for row in units]
@@ -484,6 +491,7 @@ def method_rows(
         for key in MEANS:
             mean = Mean.of(record.get(key) for record in records)
             row |= {key: mean.value, f"{key}_error": mean.error}
+        # Signs are turned back, so that a difference of losses is one of losses.
         for metric, prefix in (("accuracy", ""), ("log_loss", "loss_")):
             test = ahead(runs, method, reference, metric)
             row |= {

@@ -100,6 +100,7 @@ def most_probable_explanations(
     unobserved = [v for v, name in enumerate(model.names) if name not in observed]
     if isinstance(model, NaiveBayes):
         return _branch_and_bound(graph, unobserved, k)
+    # All variables: one pass over the graph.
     best = zip(*best_rows(graph, k), strict=True)
     return [_explanation(graph, unobserved, row, float(value)) for row, value in best]
 
@@ -144,6 +145,7 @@ def _most_probable(
     graph: DecisionGraph, targets: Sequence[int], k: int
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, if not too many."""
+    # The probability of one of so many configurations must be a float.
     bits = float(np.log2(graph.cardinalities[list(targets)]).sum())
     if bits > MAX_BITS:
         raise TooLargeError(
@@ -170,6 +172,7 @@ def _branch_and_bound(
     while queue and len(best) < k and nodes < NODE_LIMIT:
         _, states, bound = heappop(queue)
         depth = len(states)
+        # A whole configuration has its probability as its bound: none that is left has more.
         if depth == len(order):
             row = np.full(graph.n_variables, MISSING, np.int16)
             row[order] = states

@@ -59,7 +59,7 @@ class NodeContexts:
 class VariableIndependences(
     Displayed, shown="variable depends_on independent_of nodes"
 ):
-    """What a graph states on a variable and its ancestors.
+    """Independences of a variable from its ancestors that a graph states.
 
     Parameters
     ----------
@@ -178,6 +178,7 @@ def independences(
     for v in graph.order.tolist():
         parent = int(graph.forest[v])
         ancestors[v] = [parent, *ancestors[parent]] if parent >= 0 else []
+    # Nodes that some row reaches; where a variable has one, all rows reach it.
     reach = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1])
     n_reached = np.bincount(graph.variable[reach > 0], minlength=graph.n_variables)
     return [_of_variable(graph, v, ancestors, n_reached == 1) for v in variables]
@@ -230,10 +231,12 @@ def _nodes(
 
     There are no nodes where the ancestors have too many configurations.
     """
+    # The decision diagram of the variable's node names the ancestors that it asks for.
     function = NodeFunction(graph, v, ancestors)
     deciding = function.needed
     if prod(int(graph.cardinalities[u]) for u in deciding) > MAX_CONFIGURATIONS:
         return deciding, (), False
+    # Some of them are determined by the others as far as it matters.
     deciding, table = without_redundant(deciding, function.table())
     contexts, is_complete = node_contexts(table, MAX_CONTEXTS)
 

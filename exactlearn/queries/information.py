@@ -118,6 +118,7 @@ def mutual_information(dataset: DatasetLike) -> "pd.DataFrame":
     for v, r in enumerate(dataset.cardinalities.tolist()):
         is_observed = dataset.codes[:, v] >= 0
         weights = dataset.row_weights[is_observed]
+        # On the diagonal, the entropy of the observed cells.
         counts = np.bincount(dataset.codes[is_observed, v], weights, r)
         information[v, v] = entr(counts / max(counts.sum(), 1e-300)).sum()
     return pd.DataFrame(information, list(dataset.names), list(dataset.names))
@@ -153,6 +154,7 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
     >>> round(el.kl_divergence(network, learnt), 4), el.kl_divergence(network, network)
     (0.1178, 0.0)
     """
+    # By rows, along the forest, or by elimination in one network of both models.
     q = q.reordered(p)
     if isinstance(p, NaiveBayes) or isinstance(q, NaiveBayes):
         return _of_all_rows(p, q)
@@ -270,6 +272,7 @@ def _joint_network(
     # The nodes of q come behind those of p; the variables are the same.
     place = np.append(np.arange(n), np.arange(n, q.n_variables) + p.n_variables - n)
     families = [tuple(place[[*family]].tolist()) for family in q.parents]
+    # For each variable of q, a further one that reads off its logarithm.
     proportions, lowest = zip(*map(_proportions, q.tables[:n]), strict=True)
     tables = (*p.tables, *q.tables[n:], *proportions)
     with_variables = ((*families[v], v) for v in range(n))

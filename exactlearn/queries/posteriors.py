@@ -188,6 +188,7 @@ def query(
     Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
     """
     evidence = evidence or {}
+    # A query is that of a table with one row.
     codes = coded_evidence(model, evidence)
     if targets is None:
         targets = [name for name in model.names if name not in evidence]
@@ -278,6 +279,7 @@ def _eliminated_joint(
     )
     if log_probability == -inf:
         refuse_evidence(evidence or {})
+    # An observed target has its probability at its state.
     answer = np.zeros([int(model.cardinalities[v]) for v in targets])
     answer[tuple(codes[v] if codes[v] >= 0 else slice(None) for v in targets)] = joint
     return answer
@@ -481,6 +483,7 @@ def classify(
     """
     variable = model.index(name)
     codes = _codes(model, dataset, unseen)
+    # The model must not see the class.
     labels = codes[:, variable].astype(np.int64)
     codes[:, variable] = MISSING
     (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
@@ -596,6 +599,7 @@ def _of_one_row(
     (row,) = codes
     first = offsets(network.cardinalities)
     posterior = np.zeros((1, first[-1]))
+    # An observed variable has its state, a target the joint of one variable.
     observed = np.flatnonzero(row >= 0)
     posterior[0, first[observed] + row[observed]] = 1.0
     log_likelihood = -inf
@@ -683,6 +687,7 @@ def _with_component(model: NaiveBayes) -> DecisionGraph:
     n = model.n_variables
     k = model.n_components
     network = model.to_network()
+    # State k of the root leads to node k of every other variable.
     leaves = [np.empty((k, len(states), 0), np.int32) for states in model.states]
     root = np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)
     return assemble(

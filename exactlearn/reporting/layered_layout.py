@@ -298,15 +298,7 @@ def _places(
     boxes.
     """
     total = len(extent)
-    # The terms: the sideways run of each link, and that of a box from the middle of its
-    # neighbours on either side.
-    terms: list[Row] = [[(a, 1.0), (b, -1.0)] for a, b in links]
-    weights = [STRAIGHT[(a >= n) + (b >= n)] for a, b in links]
-    for side in _neighbours(total, links):
-        for v, points in enumerate(side[:n]):
-            if len(points) > 1:
-                terms.append([(v, 1.0), *((u, -1 / len(points)) for u in points)])
-                weights.append(CENTRED)
+    terms, weights = _terms(links, total, n)
     # Each term is at most its absolute value, and so is its negative.
     absolute: list[Row] = [
         [(k, 1.0), *((v, sign * factor) for v, factor in term)]
@@ -323,6 +315,22 @@ def _places(
     assert solution is not None  # feasible by construction
     x = solution[:total]
     return x - (x - extent / 2).min(initial=np.inf) if total else x
+
+
+def _terms(links: Links, total: int, n: int) -> tuple[list[Row], list[float]]:
+    """Return the sideways runs to be kept small, and the weight of each.
+
+    Those are the run of each link, and the distance of each of the first ``n`` points, the boxes,
+    from the middle of its neighbours on either side.
+    """
+    terms: list[Row] = [[(a, 1.0), (b, -1.0)] for a, b in links]
+    weights = [STRAIGHT[(a >= n) + (b >= n)] for a, b in links]
+    for side in _neighbours(total, links):
+        for v, points in enumerate(side[:n]):
+            if len(points) > 1:
+                terms.append([(v, 1.0), *((u, -1 / len(points)) for u in points)])
+                weights.append(CENTRED)
+    return terms, weights
 
 
 def _cheapest(
