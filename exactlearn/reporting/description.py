@@ -340,9 +340,9 @@ def number_of(key: str, value: float) -> str:
     return f"{unit.factor * value:{digits}}{unit.sign}"
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with so many decimals; nothing when it is not known."""
-    return "" if value is None or not isfinite(value) else f"{value:.{digits}f}"
+def number(value: float | None) -> str:
+    """Return a number with four decimals; nothing when it is not known."""
+    return "" if value is None or not isfinite(value) else f"{value:.4f}"
 
 
 def probability(p: float) -> Share:

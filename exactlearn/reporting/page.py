@@ -27,7 +27,6 @@ from exactlearn.reporting.description import (
     Section,
     Table,
     describe,
-    number,
     probability,
 )
 from exactlearn.reporting.drawing import (
@@ -374,23 +373,16 @@ def _search(content: PageContent) -> Markup:
     points = [point for point in content.trace if any(map(isfinite, point[1:]))]
     if not points:
         return Markup("")
-    end = max(points[-1][0], float(content.record.get("seconds") or 0.0))
-    scores = [(seconds, score) for seconds, score, _ in points if isfinite(score)]
-    bounds = [(seconds, bound) for seconds, _, bound in points if isfinite(bound)]
+    last, *figures = points[-1]
+    end = max(last, float(content.record.get("seconds") or 0.0))
     # Both lines are drawn to the end of the search.
-    _, last_score, last_bound = points[-1]
-    scores += [(end, last_score)] * isfinite(last_score)
-    bounds += [(end, last_bound)] * isfinite(last_bound)
-    low, high = shown_range(
-        [score for _, score in scores], [bound for _, bound in bounds]
+    drawn = [*points, (end, *figures)]
+    scores = [(seconds, score) for seconds, score, _ in drawn if isfinite(score)]
+    bounds = [(seconds, bound) for seconds, _, bound in drawn if isfinite(bound)]
+    low, high = shown_range([y for _, y in scores], [y for _, y in bounds])
+    picture: Markup = parts().trace(
+        scores, bounds, low, high, end, points[:MAX_ROWS], len(points)
     )
-    head = ("seconds", "score", "bound")
-    rows = [
-        [number(seconds, 2), number(score), number(bound)]
-        for seconds, score, bound in points[:MAX_ROWS]
-    ]
-    table = Table(head=head, rows=rows, right=frozenset(head), total=len(points))
-    picture: Markup = parts().trace(scores, bounds, low, high, end, table)
     return picture
 
 
