@@ -34,7 +34,8 @@ from experiments.sources import SETS, network, public_set
 SECONDS = 30.0
 """Limit of each search for a network."""
 
-MAX_SHARE, MAX_TEST_ROWS = 2 / 3, 5_000
+MAX_SHARE = 2 / 3
+MAX_TEST_ROWS = 5_000
 """Largest share of a public set that is learned from, and most rows to judge by."""
 
 BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 1.0)
@@ -58,8 +59,10 @@ def smoothing(
     *, method: str, seed: int, data: str, table: str, rows: int
 ) -> dict[str, Any]:
     """Estimate the parameters of a network with the pseudo-count ``auto``, or a number."""
-    truth, rng = network(table, data), np.random.default_rng(seed)
-    train, test = truth.sample(rows, rng), truth.sample(4 * MAX_TEST_ROWS, rng)
+    truth = network(table, data)
+    rng = np.random.default_rng(seed)
+    train = truth.sample(rows, rng)
+    test = truth.sample(4 * MAX_TEST_ROWS, rng)
     chosen = (
         choose_smoothing(train, truth.parents, seed=seed).smoothing
         if method == "auto"
@@ -120,7 +123,8 @@ def strengths(
     The method is the equivalent sample size, ``auto`` or a number.
     """
     truth = network(table, data)
-    drawn, own = truth.sample(rows, np.random.default_rng(seed)), cpdag(truth.parents)
+    drawn = truth.sample(rows, np.random.default_rng(seed))
+    own = cpdag(truth.parents)
     if hidden:
         drawn = hide_cells(drawn, hidden, np.random.default_rng((seed, 1)))[0]
     true = np.zeros((truth.n_variables, truth.n_variables))
@@ -130,7 +134,8 @@ def strengths(
         true[a, b] = true[b, a] = 0.5
     ess = "auto" if method == "auto" else float(method)
     found = bootstrap(drawn, samples, seed=seed, ess=ess)
-    off, pairs = ~np.eye(len(true), dtype=np.bool_), np.triu_indices(len(true), 1)
+    off = ~np.eye(len(true), dtype=np.bool_)
+    pairs = np.triu_indices(len(true), 1)
     counted = {
         "arcs": (found.strengths[off], true[off]),
         "edges": (found.edges[pairs], (true + true.T)[pairs]),

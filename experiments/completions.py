@@ -126,7 +126,8 @@ def _drawn(
     if kind != "labels":
         return full, hide_cells(full, hidden, rng)[0]
     name, count, *state = what.split(":")
-    column, codes = full.names.index(name), full.codes.copy()
+    column = full.names.index(name)
+    codes = full.codes.copy()
     candidates = np.arange(full.n_rows)
     if state:
         candidates = np.flatnonzero(
@@ -167,7 +168,8 @@ def verdicts(grid: Grid, frame: pd.DataFrame) -> Tables:
         means["by logistic"] = (
             wide["seconds"].div(wide["seconds"]["logistic"], axis=0).median()
         )
-    first, rows = frame["method"].iloc[0], []
+    first = frame["method"].iloc[0]
+    rows = []
     for case, known in frame.dropna(subset="losses").groupby("case", sort=False):
         is_whole = (
             known.groupby("seed")["method"].nunique() == known["method"].nunique()

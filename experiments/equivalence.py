@@ -24,7 +24,8 @@ from experiments.report import Tables
 from experiments.runner import Grid
 from experiments.sources import network
 
-COPIES, STARTS = 10, 100
+COPIES = 10
+STARTS = 100
 
 PARTS = 4
 """Parts of the starts of a run, each with a seed of its own."""
@@ -66,7 +67,8 @@ def starts(
     kind, _, value = method.partition(" ")
     if kind != "kes" and seed != drawn:
         return []
-    dataset, begun = _rows(source, tuple(marginals), rows, drawn, data), process_time()
+    dataset = _rows(source, tuple(marginals), rows, drawn, data)
+    begun = process_time()
     if kind == "exact":
         problem = candidate_parent_sets(dataset, BIC(), max_parents=max_parents)
         result = solve(problem, time_limit=EXACT_SECONDS, checkpoint=parts.checkpoint)

@@ -41,7 +41,8 @@ def without_extras(
     draws
         Whether figures are written.
     """
-    left_out, lines = list[Run](), list[str]()
+    left_out: list[Run] = []
+    lines: list[str] = []
     if not SKLEARN.is_installed:
         all_runs = chain.from_iterable(runs for _, runs in plans)
         left_out = [run for run in all_runs if run.arguments["method"] in BY_SKLEARN]

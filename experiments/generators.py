@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from exactlearn import BayesianNetwork, Dataset, DecisionGraph, NaiveBayes, draw_rows
 
-MAX_CHILDREN, MAX_NODES = 3, 6
+MAX_CHILDREN = 3
+MAX_NODES = 6
 """Moderate branching: most children of a variable in the tree, most nodes of a variable."""
 
 TRUE_FOREST = (-1, 0, 1, 1, 3, 4, 2, 5, 7, 7)
@@ -33,12 +34,14 @@ def random_decision_graph(
         )
     r = rng.integers(2, max_states + 1, n)
     children = [np.flatnonzero(forest == v).tolist() for v in range(n)]
-    order, stack = list[int](), [0]
+    order: list[int] = []
+    stack = [0]
     while stack:
         order.append(stack.pop())
         stack += reversed(children[order[-1]])
     nodes = np.ones(n, np.int64)
-    parameters, heads = [], dict[tuple[int, int], NDArray[np.int64]]()
+    parameters = []
+    heads: dict[tuple[int, int], NDArray[np.int64]] = {}
     for v in order:
         parameters.append(rng.dirichlet(np.ones(r[v]), nodes[v]).ravel())
         edges = int(nodes[v] * r[v])
@@ -81,7 +84,8 @@ def relation(name: str) -> Relation:
     if name == "Logic1":
         rows = []
         for a, b, e, h in product((0, 1), repeat=4):
-            c, d = a | b, a & b
+            c = a | b
+            d = a & b
             f = d ^ e
             rows.append((a, b, c, d, e, f, 1 - c, h, 1 - (f | h), 1 - (f & h)))
         return Relation(TRUE_FOREST, np.array(rows))
@@ -129,9 +133,11 @@ def ratio_grid(side: int, ratio: float, seed: int) -> BayesianNetwork:
     rng = np.random.default_rng(seed)
     n = side * side
     functions = rng.permutation(n - 1) < round(ratio * (n - 1))
-    families, tables = [], []
+    families = []
+    tables = []
     for v in range(n):
-        above, left = ((v - side,) if v >= side else ()), ((v - 1,) if v % side else ())
+        above = (v - side,) if v >= side else ()
+        left = (v - 1,) if v % side else ()
         families.append((*above, *left))
         true = rng.random((2,) * len(families[-1]))
         if v and functions[v - 1]:

@@ -77,7 +77,8 @@ def _tables_by_states(
         cells = dataset.codes[:, v][dataset.codes[:, v] >= 0]
         log_odds = rng.standard_normal(dataset.cardinalities[v])
         # The mean lies between the probabilities of the least and the largest log-odds.
-        shift, reach = np.log(share / (1 - share)), np.abs(log_odds).max() + 1
+        shift = np.log(share / (1 - share))
+        reach = np.abs(log_odds).max() + 1
         if len(cells):
             shift = brentq(
                 lambda x, odds=log_odds, own=cells: expit(odds + x)[own].mean() - share,

@@ -105,7 +105,8 @@ def dense(*, method: str, seed: int, data: str, share: float) -> dict[str, Any]:
     """Learn from rows of a dense network with some share of the cells missing (Figure 5)."""
     network = generators.dense_network(14, 3, seed=0)
     rng = np.random.default_rng([0, ROWS])
-    train, test = network.sample(ROWS, rng), network.sample(ROWS, rng)
+    train = network.sample(ROWS, rng)
+    test = network.sample(ROWS, rng)
     hidden = hide(train, f"mcar:{share:g}", np.random.default_rng([0, seed]))
     return _judged(learned(method, hidden, seed), test)
 

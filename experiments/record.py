@@ -49,7 +49,8 @@ class Parts:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path, self.seconds = path, 0.0
+        self.path = path
+        self.seconds = 0.0
         lines = [] if path is None else whole_lines(path)
         self._finished = {line["part"]: line for line in lines}
 

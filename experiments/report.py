@@ -44,7 +44,7 @@ def frame_of(grid: Grid, runs: list[Run], record: Record) -> pd.DataFrame:
         return [run.case, run.pool] if is_pooled else [run.case]
 
     # Methods stand in the grid's order, whichever repetitions of each are done.
-    places = dict[tuple[str, str], int]()
+    places: dict[tuple[str, str], int] = {}
     for place, run in enumerate(runs):
         places.setdefault((run.case, run.arguments["method"]), place)
     ordered = sorted(runs, key=lambda run: places[run.case, run.arguments["method"]])
@@ -138,7 +138,8 @@ def summary(grid: Grid, frame: pd.DataFrame) -> pd.DataFrame:
 def _published(grid: Grid, index: pd.Index) -> pd.DataFrame:
     """Return the published figures; ``bits`` names those that are printed in nats."""
     published = dict(grid.content.get("published", {}))
-    names, bits = published.pop("columns", []), published.pop("bits", [])
+    names = published.pop("columns", [])
+    bits = published.pop("bits", [])
     rows = []
     for case, method in index:
         values = dict(zip(names, published.get(case, {}).get(method, []), strict=False))
@@ -173,10 +174,8 @@ def paired(
     (2.75, 0.0625)
     """
     differences = np.subtract(ours, theirs)
-    n, mean = (
-        len(differences),
-        float(differences.mean()) if len(differences) else np.nan,
-    )
+    n = len(differences)
+    mean = float(differences.mean()) if len(differences) else np.nan
     if n < LEAST_PAIRS:
         return mean, np.nan
     if not np.ptp(differences):
@@ -196,7 +195,8 @@ def tables(grid: Grid, frame: pd.DataFrame) -> Tables:
 
 def printed(grid: Grid, table: pd.DataFrame) -> str:
     """Return a table as text, errors beside their means."""
-    digits, shown = {"n": 0, **grid.content["columns"]}, {}
+    digits = {"n": 0, **grid.content["columns"]}
+    shown = {}
     for column in (name for name in map(str, table) if not name.endswith(" ±")):
         places = digits.get(column.removeprefix("paper "), 3)
         texts = [_number(value, places) for value in table[column]]

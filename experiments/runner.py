@@ -27,7 +27,8 @@ from experiments.record import NOTHING_KEPT, Parts, Record, Row
 
 GRIDS = Path(__file__).parent / "grids"
 
-FIRST_ATTEMPTS, FIRST_SECONDS = 7, 8.0
+FIRST_ATTEMPTS = 7
+FIRST_SECONDS = 8.0
 """Runs that may be the first row of a table, and seconds of each: within a minute in all."""
 
 INTERRUPT_INTERVAL = 1.0
@@ -138,10 +139,8 @@ class Grid:
         full
             Whether to take cases that take long, which ``quick`` leaves out.
         """
-        settings, quick = (
-            self.content.get("settings", {}),
-            self.content.get("quick", {}),
-        )
+        settings = self.content.get("settings", {})
+        quick = self.content.get("quick", {})
         for seed, case in product(seeds, self.content["cases"]):
             axes = {
                 k: v for k, v in case.items() if k not in ("methods", "name", "pool")
@@ -156,7 +155,8 @@ class Grid:
                     if only in name and (not methods or method in methods):
                         own = dict(zip(kept, values, strict=True))
                         arguments = {**settings, **own, "method": method, "seed": seed}
-                        run, pool = self.content["run"], case.get("pool", "")
+                        run = self.content["run"]
+                        pool = case.get("pool", "")
                         yield Run(run, arguments, name, pool, data)
 
 

@@ -168,7 +168,8 @@ def thesis_split(name: str, folder: str, seed: int) -> Split:
     frame, first = _frame(THESIS[name], folder)
     if name == "Adult":
         kept = ~(frame == "?").any(axis=1)
-        first, frame = int(kept[:first].sum()), frame[kept]
+        first = int(kept[:first].sum())
+        frame = frame[kept]
     training = np.arange(len(frame)) < first
     if len(SETS[THESIS[name]].files) == 1:
         training = np.random.default_rng(seed).random(len(frame)) < 0.9

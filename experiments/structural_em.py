@@ -45,7 +45,8 @@ LIMIT = 600.0
 COUNTED_PARENTS = 2
 """Most parents by counts that deletion estimates, for time."""
 
-TEST_ROWS, MAX_TEST_ROWS = 10_000, 1_000
+TEST_ROWS = 10_000
+MAX_TEST_ROWS = 1_000
 """Rows that a network and a public set are judged by."""
 
 MAX_VARIABLES = 25
@@ -118,7 +119,8 @@ def _learned(
             score = BDeu(choose_ess(table, **how).ess)
         counts = learned_counts(table, **how).counts
     elif method.startswith("counts "):
-        counts, most = method.removeprefix("counts "), min(most, COUNTED_PARENTS)
+        counts = method.removeprefix("counts ")
+        most = min(most, COUNTED_PARENTS)
     elif method == "complete":
         table = complete
     else:
@@ -149,7 +151,8 @@ def _drawn(
     rng = np.random.default_rng([seed, rows])
     if name not in SETS:
         truth = network(name.lower(), data)
-        full, test = truth.sample(rows, rng), truth.sample(TEST_ROWS, rng)
+        full = truth.sample(rows, rng)
+        test = truth.sample(TEST_ROWS, rng)
         return truth, full, hide_cells(full, hidden, rng, truth.parents)[0], test
     table = public_set(name, data, rng, rows + MAX_TEST_ROWS)
     table = table.part(table.complete_rows)
@@ -165,7 +168,8 @@ def shortfalls(grid: Grid, frame: pd.DataFrame) -> Tables:
     The best one is that of any score that learns from the incomplete rows. Means are over the
     tables that all methods and scores have.
     """
-    kinds, cell = ["rows", "hidden"], ["rows", "hidden", "network"]
+    kinds = ["rows", "hidden"]
+    cell = ["rows", "hidden", "network"]
     scored = frame["method"] + frame["ess"].map(", ess {:g}".format)
     frame = comparable(
         frame.assign(scored=scored), kinds, ["network", "seed"], "scored"

@@ -39,7 +39,8 @@ from experiments.report import Tables, summary
 from experiments.runner import Grid
 from experiments.sources import THESIS, Split, network, thesis_split
 
-TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
+TRAIN_ROWS = 10_000
+TEST_ROWS = 5_000
 """Of logical relations and other known models."""
 
 SIGNIFICANCE = 0.05
@@ -107,7 +108,8 @@ def _validated(graph: DecisionGraph, train: Dataset, seed: int) -> NDArray[np.fl
     fold = np.random.default_rng(seed).permutation(train.n_rows) % FOLDS
     totals = np.zeros(len(PSEUDO_COUNTS))
     for k in range(FOLDS):
-        rows, held_out = train.part(fold != k), train.part(fold == k)
+        rows = train.part(fold != k)
+        held_out = train.part(fold == k)
         for j, smoothing in enumerate(PSEUDO_COUNTS):
             how: dict[str, Any] = {
                 "smoothing": smoothing,
