@@ -230,11 +230,7 @@ def _sweep(
     with output.progress_display("sweep"):
         study.run()
 
-    rows = [
-        _row(work, varied, values)
-        for work, (varied, _) in zip(planned, runs, strict=True)
-        if "error" not in (values := study.known(work) or {"error": "not done"})
-    ]
+    rows = _rows(study, runs)
     # of the tables, the JSON one has also the failures
     failures = [f"{work.title}: {error}" for work, error in study.failures()]
     varied_keys = list(runs[0][0])
@@ -256,13 +252,17 @@ def _sweep(
     return Answer(record=record, shown=shown, exit_status=status, remarks=remarks)
 
 
-def _row(work: PlannedRun, varied: Table, values: Found) -> Table:
-    """Return the row of a run: its name, the varied values, and its single values.
-
-    Values of the run stand before those of its sections and steps.
-    """
-    keys = sorted(values.keys() - {"learning"}, key=lambda key: ("." in key, key))
-    return {"run": work.title, **varied, **{key: values[key] for key in keys}}
+def _rows(study: Study, runs: Sequence[tuple[Table, Table]]) -> list[Table]:
+    """Return a row for each run that is done: its name, the varied and the single values."""
+    rows = []
+    for work, (varied, _) in zip(study.runs, runs, strict=True):
+        values = study.known(work)
+        if values is not None and "error" not in values:
+            # values of the run stand before those of its sections and steps
+            keys = sorted(values.keys() - {"learning"}, key=lambda k: ("." in k, k))
+            single = {key: values[key] for key in keys}
+            rows.append({"run": work.title, **varied, **single})
+    return rows
 
 
 def _printed(row: Table, varied: Sequence[str]) -> Table:
