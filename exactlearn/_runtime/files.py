@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from exactlearn._runtime.control import UNFINISHED
 from exactlearn.errors import DataError, FormatError, OptionError, shown
@@ -38,7 +38,7 @@ A line of a file that is read in blocks is no longer, either.
 _CHUNK = 2**20
 """Bytes that are read at a time, and looked through before there are more."""
 
-Content = BinaryIO | gzip.GzipFile
+Content = io.BufferedReader | gzip.GzipFile
 """The content of a file, read from the beginning."""
 
 _REASONS: dict[type[OSError], str] = {
@@ -148,7 +148,7 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         As :func:`read_lines`.
     """
     line = 0
-    with _opened(path) as content:
+    with opened(path) as content:
         while data := content.read(size):
             if not data.endswith(b"\n"):
                 data += _rest_of_line(path, content, line + data.count(b"\n") + 1)
@@ -252,7 +252,7 @@ def read_bytes(path: Path, is_text: bool = False) -> bytes:
         without end.
     """
     data = io.BytesIO()
-    with _opened(path) as content:
+    with opened(path) as content:
         limit = LARGEST
         advice = ", found more; split it into several files"
         if isinstance(content, gzip.GzipFile):
@@ -268,8 +268,16 @@ def read_bytes(path: Path, is_text: bool = False) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Content]:
-    """Provide the content of a file, unpacked; its errors name the file, and what to do."""
+def opened(path: Path) -> Iterator[Content]:
+    """Provide the content of a file, unpacked; its errors name the file, and what to do.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be read.
+    FormatError
+        When it is a damaged gzip file.
+    """
     if "\0" in str(path):
         raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
     try:

@@ -4,15 +4,13 @@ A reader that fails says in place of a fault in line 1 that the file is of anoth
 tables asks first, as most texts are tables of some columns. Only the start of a file is looked at.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from exactlearn._runtime.files import binary_kind, suffix_of
+from exactlearn._runtime.files import binary_kind, opened, suffix_of
 from exactlearn.errors import FormatError, OptionError
 
 RUN_FILE = "a run file or a file of constraints"
@@ -199,13 +197,10 @@ def kind_of_file(path: Path) -> Kind | None:
     try:
         if not path.is_file():  # a pipe is read once only
             return None
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-        if head.startswith(b"\x1f\x8b"):
-            head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD)
-    except (OSError, zlib.error, gzip.BadGzipFile):
+        with opened(path) as content:
+            return kind_of(content.read1(_HEAD))
+    except (OSError, FormatError, OptionError):
         return None
-    return kind_of(head)
 
 
 def refusal(path: Path, expected: str, kind: Kind) -> FormatError:
