@@ -76,7 +76,7 @@ variable {{ variable.name }} {
 probability ( {{ variable.name }}
 {%- if variable.parents %} | {{ variable.parents | join(", ", "name") }}{% endif %} ) {
 {% for states, numbers in rows(variable) %}
-  {{ states }} {{ numbers }};
+  {{ states }} {{ numbers | join(", ") }};
 {% endfor %}
 }
 {% endfor %}
@@ -379,15 +379,14 @@ def format_bif(network: BayesianNetwork) -> str:
     return rendered(_TEMPLATE, variables=WORDS.of(network), rows=_rows)
 
 
-def _rows(variable: Written) -> Iterator[tuple[str, str]]:
+def _rows(variable: Written) -> Iterator[tuple[str, list[float]]]:
     """Yield the states of the parents, and the probabilities, of each row of a table."""
     # The first parent counts fastest, as in the bnlearn repository: not all go by the states.
     for reversed_row in np.ndindex(variable.table.shape[-2::-1]):
         row = reversed_row[::-1]
         pairs = zip(variable.parents, row, strict=True)
         states = ", ".join(parent.states[state] for parent, state in pairs)
-        numbers = ", ".join(map(repr, variable.table[row].tolist()))
-        yield f"({states})" if row else "table", numbers
+        yield f"({states})" if row else "table", variable.table[row].tolist()
 
 
 def _spelling(name: str) -> str:

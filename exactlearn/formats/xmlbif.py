@@ -21,16 +21,46 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as Xml
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from exactlearn._runtime.files import atomic_write, read_bytes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError
 from exactlearn.formats._declarations import Declarations
-from exactlearn.formats._interchange import Words
+from exactlearn.formats._interchange import Words, rendered
 
 _SIGNS = "[^\\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+"
 _NAME = re.compile(f"{_SIGNS}(?: {_SIGNS})*")
 _WORDS = Words(_NAME, _NAME)
+_TEMPLATE = """\
+<?xml version='1.0' encoding='UTF-8'?>
+<BIF VERSION="0.3">
+  <NETWORK>
+    <NAME>unknown</NAME>
+{% for variable in variables %}
+    <VARIABLE TYPE="nature">
+      <NAME>{{ escape(variable.name) }}</NAME>
+{% for state in variable.states %}
+      <OUTCOME>{{ escape(state) }}</OUTCOME>
+{% endfor %}
+{% for key, value in variable.properties.items() %}
+      <PROPERTY>{{ key }} = {{ value }}</PROPERTY>
+{% endfor %}
+    </VARIABLE>
+{% endfor %}
+{% for variable in variables %}
+    <DEFINITION>
+      <FOR>{{ escape(variable.name) }}</FOR>
+{% for parent in variable.parents %}
+      <GIVEN>{{ escape(parent.name) }}</GIVEN>
+{% endfor %}
+      <TABLE>{{ variable.table.ravel().tolist() | join(" ") }}</TABLE>
+    </DEFINITION>
+{% endfor %}
+  </NETWORK>
+</BIF>
+"""
+
 _DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?(\s*)(<\?xml\b[^>]*\?>)", re.IGNORECASE)
 
 
@@ -168,23 +198,5 @@ def write_xmlbif(network: BayesianNetwork, path: Path) -> None:
     OptionError
         When the file cannot be written.
     """
-    root = Xml.Element("BIF", VERSION="0.3")
-    content = Xml.SubElement(root, "NETWORK")
-    Xml.SubElement(content, "NAME").text = "unknown"
-    variables = _WORDS.of(network)
-    for variable in variables:
-        element = Xml.SubElement(content, "VARIABLE", TYPE="nature")
-        Xml.SubElement(element, "NAME").text = variable.name
-        for state in variable.states:
-            Xml.SubElement(element, "OUTCOME").text = state
-        for key, value in variable.properties.items():
-            Xml.SubElement(element, "PROPERTY").text = f"{key} = {value}"
-    for variable in variables:
-        element = Xml.SubElement(content, "DEFINITION")
-        Xml.SubElement(element, "FOR").text = variable.name
-        for parent in variable.parents:
-            Xml.SubElement(element, "GIVEN").text = parent.name
-        numbers = map(repr, variable.table.ravel().tolist())
-        Xml.SubElement(element, "TABLE").text = " ".join(numbers)
-    Xml.indent(root)
-    atomic_write(path, Xml.tostring(root, "UTF-8", xml_declaration=True) + b"\n")
+    text = rendered(_TEMPLATE, variables=_WORDS.of(network), escape=escape)
+    atomic_write(path, text)
