@@ -57,16 +57,13 @@ def sample_selections(
         The candidate of each variable.
     """
     drawn = np.zeros((n_samples, posterior.problem.n_variables), np.int64)
-    uniform = [
-        rng.random((n_samples, part.n_variables + 1, part.n_variables))
-        for part in posterior.parts
-    ]
     spaces = [scratch_space(part.n_variables) for part in posterior.parts]
     for sample in range(n_samples):
         if not control.goes_on():
             return drawn[:sample]
-        for part, draws, scratch in zip(posterior.parts, uniform, spaces, strict=True):
-            chosen = np.zeros(part.n_variables, np.int64)
+        for part, scratch in zip(posterior.parts, spaces, strict=True):
+            n = part.n_variables
+            candidates = np.zeros(n, np.int64)
             _draw(
                 part.first,
                 part.parents,
@@ -75,11 +72,11 @@ def sample_selections(
                 part.sums.parent_sums,
                 part.sums.outer,
                 POWERS,
-                draws[sample],
+                rng.random((n + 1, n)),  # for each layer, and for the parent sets
                 scratch,
-                chosen,
+                candidates,
             )
-            drawn[sample, part.variables] = part.candidate[chosen]
+            drawn[sample, part.variables] = part.candidate[candidates]
     return drawn
 
 

@@ -94,8 +94,7 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
         ancestors = np.zeros((n, n))
         for i in range(n):
             weights = self.sums.non_descendants[i] * self.sums.parent_sums.high[i]
-            others = [j for j in range(n) if j != i]
-            for bit, j in enumerate(others):
+            for bit, j in enumerate(np.delete(np.arange(n), i)):
                 # the sets of non-descendants without j
                 ancestors[i, j] = weights.reshape(-1, 2, 1 << bit)[:, 0].sum()
         return ancestors

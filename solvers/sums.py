@@ -25,6 +25,7 @@ thousands of nats, so every number stands relative to a power of two: that of th
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, comb, log, log2
 from typing import NamedTuple
@@ -109,7 +110,7 @@ class Extensions(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a kernel holds of one set: the variables beyond it, and the sets T of these.
+    """The variables beyond one set, and the sets T of these, as a kernel takes them.
 
     The first six have shape (n,), the others shape (2 ** n,).
     """
@@ -133,7 +134,7 @@ class Scratch(NamedTuple):
 
 
 class PartSums(NamedTuple):
-    """What the sums over the DAGs of a part give.
+    """The sums over the DAGs of a part.
 
     Parameters
     ----------
@@ -261,56 +262,25 @@ def sum_over_dags(
         Called with the proportion that is done.
     """
     n = len(sums.high)
-    everything = (1 << n) - 1
     heaviest_inner, heaviest_outer = _heaviest(sums.exponent)
     # the sets that may be ancestral, by size
-    likelihood = heaviest_inner + heaviest_outer - heaviest_inner[everything]
+    likelihood = heaviest_inner + heaviest_outer - heaviest_inner[-1]
     kept = likelihood >= -_negligible_exponent(n_parent_sets)
     sizes = np.bitwise_count(np.arange(1 << n))
     levels = [np.flatnonzero(kept & (sizes == size)) for size in range(n + 1)]
-    work = 2.0 * sum(len(sets) << (n - size) for size, sets in enumerate(levels))
-    done = 0.0
-    used = n_threads(threads)
-    # sums over the DAGs on each set, from small sets to large ones
-    inner = _no_sums(heaviest_inner)
-    inner.high[0] = 1.0
-    shards = [_no_sums(heaviest_inner) for _ in range(SHARDS)]
-    for size in range(n + 1):
-        if size:
-            _add_shards(levels[size], shards[0], shards[1], inner)
-        for piece in _pieces(levels[size], SHARDS * PAIRS_PER_PIECE >> (n - size)):
-            if not control.goes_on():
-                return None
-            parts = np.array_split(piece, SHARDS)
-            spread = partial(_spread_part, parts, sums, inner, shards)
-            deque(in_order(spread, SHARDS, partial(scratch_space, n), used), 0)
-            done += len(piece) << (n - size)
-            progress(done / work)
-    total = float(inner.high[everything])
+    sweep = _Sweep(levels, control, n_threads(threads), progress)
+
+    # the sums over DAGs on each set, and over the extensions of each set
+    inner = _sum_inside(sums, heaviest_inner, sweep)
+    if inner is None:
+        return None
+    total = float(inner.high[-1])
     scale = POWERS[np.maximum(likelihood, SMALLEST) - SMALLEST] / total
-    # sums over the extensions of each set, from large sets to small ones, and the probabilities
-    outer = _no_sums(heaviest_outer)
-    outer.high[everything] = 1.0
-    non_descendants = np.zeros((n, 1 << (n - 1)))
-    for size in reversed(range(n)):
-        pieces = _pieces(levels[size], PAIRS_PER_PIECE >> (n - size))
-        extend = partial(_extend_piece, pieces, sums, outer, control)
-        extensions = []
-        for extension in in_order(extend, len(pieces), partial(scratch_space, n), used):
-            if extension is None:
-                return None
-            extensions.append(extension)
-            done += len(extension.high) << (n - size)
-            progress(done / work)
-        for piece, extension in zip(pieces, extensions, strict=True):
-            outer.high[piece] = extension.high
-            outer.low[piece] = extension.low
-            outer.error[piece] = extension.error
-            probability = extension.only_root * (inner.high * scale)[piece, None]
-            for i in range(n):
-                beyond = (piece >> i) & 1 == 0
-                at = squeezed(piece[beyond], i)
-                non_descendants[i, at] = probability[beyond, i]
+    extended = _sum_outside(sums, heaviest_outer, inner.high * scale, sweep)
+    if extended is None:
+        return None
+    outer, non_descendants = extended
+
     # rounding of what a set and its extensions sum to, of the total, and of positive sums
     ancestral_error = inner.error * outer.high + inner.high * outer.error
     error = (
@@ -318,8 +288,114 @@ def sum_over_dags(
         + 2.0**-NEGLIGIBLE_BITS
         + (4 * n + 16) * EPSILON
     )
-    log_sum = log(total) + float(heaviest_inner[everything]) * log(2.0)
+    log_sum = log(total) + float(heaviest_inner[-1]) * log(2.0)
     return PartSums(log_sum, non_descendants, sums, outer, error)
+
+
+@dataclass
+class _Sweep:
+    """Two passes over the sets that may be ancestral, by size.
+
+    Parameters
+    ----------
+    levels
+        The sets of each size, from 0 to n.
+    control, threads
+        The clock, and the number of threads.
+    progress
+        Called with the proportion that is done.
+    """
+
+    levels: list[NDArray[np.int64]]
+    control: SearchControl
+    threads: int
+    progress: Callable[[float], None]
+    done: int = 0
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.levels) - 1
+
+    def note(self, n_sets: int, size: int) -> None:
+        """Count the pairs of so many sets of a size, and the sets beyond each."""
+        self.done += n_sets << (self.n_variables - size)
+        pairs = 0
+        for level_size, sets in enumerate(self.levels):
+            pairs += len(sets) << (self.n_variables - level_size)
+        self.progress(self.done / (2 * pairs))
+
+    def pieces(self, size: int, n_pairs: int) -> list[NDArray[np.int64]]:
+        """Return the sets of a size in pieces of at most so many pairs."""
+        sets = self.levels[size]
+        longest = max(1, n_pairs >> (self.n_variables - size))
+        return np.array_split(sets, max(1, -(-len(sets) // longest)))
+
+
+def _sum_inside(
+    sums: ParentSums, exponent: NDArray[np.int64], sweep: _Sweep
+) -> SetSums | None:
+    """Return the sums over the DAGs on each set, from small sets to large ones."""
+    n = sweep.n_variables
+    inner = _no_sums(exponent)
+    inner.high[0] = 1.0
+    shards = [_no_sums(exponent) for _ in range(SHARDS)]
+    for size in range(n + 1):
+        if size:
+            _add_shards(sweep.levels[size], shards[0], shards[1], inner)
+        for piece in sweep.pieces(size, SHARDS * PAIRS_PER_PIECE):
+            if not sweep.control.goes_on():
+                return None
+            parts = np.array_split(piece, SHARDS)
+            spread = partial(_spread_part, parts, sums, inner, shards)
+            space = partial(scratch_space, n)
+            deque(in_order(spread, SHARDS, space, sweep.threads), 0)
+            sweep.note(len(piece), size)
+    return inner
+
+
+def _sum_outside(
+    sums: ParentSums,
+    exponent: NDArray[np.int64],
+    inner: NDArray[np.float64],
+    sweep: _Sweep,
+) -> tuple[SetSums, NDArray[np.float64]] | None:
+    """Return the sums over the extensions of each set, and the sets of non-descendants.
+
+    Parameters
+    ----------
+    sums, exponent
+        The sums of weights of parent sets, and the exponents of the heaviest extensions.
+    inner
+        The sums over the DAGs on each set, divided by the total, relative to the exponents.
+    sweep
+        The sets.
+    """
+    n = sweep.n_variables
+    outer = _no_sums(exponent)
+    outer.high[-1] = 1.0
+    non_descendants = np.zeros((n, 1 << (n - 1)))
+    for size in reversed(range(n)):
+        pieces = sweep.pieces(size, PAIRS_PER_PIECE)
+        extend = partial(_extend_piece, pieces, sums, outer, sweep.control)
+        space = partial(scratch_space, n)
+        extensions = []
+        for extension in in_order(extend, len(pieces), space, sweep.threads):
+            if extension is None:
+                return None
+            extensions.append(extension)
+            sweep.note(len(extension.high), size)
+        # no thread reads the sums while they are entered
+        for piece, extension in zip(pieces, extensions, strict=True):
+            outer.high[piece] = extension.high
+            outer.low[piece] = extension.low
+            outer.error[piece] = extension.error
+            probability = extension.only_root * inner[piece, None]
+            for i in range(n):
+                beyond = (piece >> i) & 1 == 0
+                at = squeezed(piece[beyond], i)
+                non_descendants[i, at] = probability[beyond, i]
+    return outer, non_descendants
 
 
 def _heaviest(
@@ -353,7 +429,7 @@ def _heaviest(
 
 
 def _negligible_exponent(n_parent_sets: NDArray[np.int64]) -> int:
-    """Return how many bits below the heaviest DAG sets are left out.
+    """Return the number of bits below the heaviest DAG at which sets are left out.
 
     A set is ancestral with a probability of at most ``2^-bits`` for the heaviest DAG, times the
     number of DAGs and the roundings of their weights to powers of two. The sums count it once for
@@ -405,11 +481,6 @@ def scratch_space(n: int) -> Scratch:
         part_high=np.zeros(n_sets),
         part_low=np.zeros(n_sets),
     )
-
-
-def _pieces(sets: NDArray[np.int64], longest: int) -> list[NDArray[np.int64]]:
-    """Return sets in pieces of at most so many."""
-    return np.array_split(sets, max(1, -(-len(sets) // max(1, longest))))
 
 
 def _spread_part(
