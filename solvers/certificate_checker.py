@@ -48,7 +48,9 @@ RULES: Any = {
     "at most": lambda parents, number: parents.bit_count() <= number,
 }
 
+FORMAT = "exactlearn certificate 1"
 KINDS = ("leaf", "fix", "arc", "split")
+UNKNOWN_KIND = "node {} is of an unknown kind, or has bad multipliers"
 
 Problem = dict[int, list[tuple[int, int]]]
 Bounds = dict[int, list[int]]  # one for each candidate
@@ -79,18 +81,14 @@ def exact(text: Any) -> Fraction:
 def bit_set(members: list[int], n: int) -> int:
     """Return a list of variables, numbered below ``n``, as the bits of a whole number."""
     are_variables = all(type(v) is int and 0 <= v < n for v in members)
-    need(
-        are_variables and len(set(members)) == len(members),
-        f"{members} are not different variables, numbered from 0 to {n - 1}",
-    )
+    is_set = are_variables and len(set(members)) == len(members)
+    need(is_set, f"{members} are not different variables, numbered from 0 to {n - 1}")
     return sum(1 << v for v in members)
 
 
 def score_rows(text: str) -> Iterator[list[str]]:
     """Yield the words of each line of a .jkl file that is neither empty nor a comment."""
-    lines = (
-        text.encode().splitlines()
-    )  # bytes, which are split at ASCII white space only
+    lines = text.encode().splitlines()  # bytes split at ASCII white space only
     decoded = unquote if lines[:1] == [ENCODED] else str
     for line in lines:
         words = line.split()
@@ -103,26 +101,21 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     rows = score_rows(text)
     index = {name: v for v, name in enumerate(names)}
     tables = dict[str, dict[int, Fraction]]()
-    need(
-        [str(len(names))] == next(rows), "the scores are of another number of variables"
-    )
+    n = str(len(names))
+    need([n] == next(rows), "the scores are of another number of variables")
     for _ in names:
         name, count = next(rows)
-        need(
-            name in index and name not in tables,
-            f"scores: {name!r} is unknown or repeated",
-        )
+        is_new = name in index and name not in tables
+        need(is_new, f"scores: {name!r} is unknown or repeated")
         table = tables[name] = {}
         # its parent sets, each with a score and the number of parents
         for _ in range(int(count)):
             score, size, *parents = next(rows)
-            mask = bit_set(
-                [index[parent] for parent in parents if parent != name], len(names)
-            )
-            need(
-                mask not in table and int(size) == len(parents) == mask.bit_count(),
-                f"scores of {name!r}: the parents {parents} are unfit or repeated",
-            )
+            numbers = [index[parent] for parent in parents if parent != name]
+            mask = bit_set(numbers, len(names))
+            fits = mask not in table and int(size) == len(parents) == mask.bit_count()
+            reason = f"scores of {name!r}: the parents {parents} are unfit or repeated"
+            need(fits, reason)
             table[mask] = exact(score)
     need(next(rows, None) is None, "the scores go on after the last variable")
     return [tables[name] for name in names]
@@ -132,14 +125,10 @@ def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:
     """Return the SHA-256 of a certificate's content, without its digest, and of the scores."""
     listed = []
     for table in tables:
-        fractions = (
-            f"({Decimal(p)}, Fraction({Decimal(s.numerator)}, {Decimal(s.denominator)}))"
-            for p, s in table.items()
-        )
-        listed.append(sorted(fractions))
-    return hashlib.sha256(
-        json.dumps([content, listed], sort_keys=True).encode()
-    ).hexdigest()
+        rows = [map(Decimal, (p, *s.as_integer_ratio())) for p, s in table.items()]
+        listed.append(sorted("({}, Fraction({}, {}))".format(*row) for row in rows))
+    text = json.dumps([content, listed], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # The theorems that nodes use
@@ -174,9 +163,7 @@ def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
     adjusted = Bounds()
     for child, candidates in problem.items():
         near = [cut for cut in cuts if cut[0] >> child & 1]
-        adjusted[child] = [
-            score + reward(parents, near) for score, parents in candidates
-        ]
+        adjusted[child] = [s + reward(parents, near) for s, parents in candidates]
         bound += max(adjusted[child])
     reach = Bounds()
     # a candidate in place of the maximum of its child
@@ -188,9 +175,7 @@ def relax(problem: Problem, cuts: list[Cut]) -> tuple[int, Bounds]:
 
 def reward(parents: int, cuts: list[Cut]) -> int:
     """Return the sum of the multipliers of the clusters with fewer parents than their count."""
-    return sum(
-        m for members, count, m in cuts if (members & parents).bit_count() < count
-    )
+    return sum(m for c, count, m in cuts if (c & parents).bit_count() < count)
 
 
 def above(problem: Problem, reach: Bounds, limit: int, unit: int) -> Problem:
@@ -198,33 +183,23 @@ def above(problem: Problem, reach: Bounds, limit: int, unit: int) -> Problem:
     remaining = Problem()
     for child, candidates in problem.items():
         pairs = zip(candidates, reach[child], strict=True)
-        remaining[child] = [
-            candidate for candidate, bound in pairs if bound // unit > limit
-        ]
+        remaining[child] = [c for c, bound in pairs if bound // unit > limit]
     return remaining
 
 
 def sides(problem: Problem, parent: int, child: int) -> tuple[Problem, Problem]:
     """Return both sides of a branching on an arc: the selections with it, and without it."""
-    present = [
-        (score, parents) for score, parents in problem[child] if parents >> parent & 1
-    ]
-    absent = [
-        (score, parents)
-        for score, parents in problem[child]
-        if not parents >> parent & 1
-    ]
+    present = [c for c in problem[child] if c[1] >> parent & 1]
+    absent = [c for c in problem[child] if not c[1] >> parent & 1]
     return {**problem, child: present}, {**problem, child: absent}
 
 
 def group(problem: Problem, members: Iterable[int], inside: int) -> Problem:
     """Return the problem of some variables, also given as bits; parents outside are granted."""
-    return {v: granted(problem[v], inside) for v in members}
-
-
-def granted(candidates: list[tuple[int, int]], inside: int) -> list[tuple[int, int]]:
-    """Return candidates without their parents outside of a set."""
-    return [(score, parents & inside) for score, parents in candidates]
+    part = Problem()
+    for v in members:
+        part[v] = [(score, parents & inside) for score, parents in problem[v]]
+    return part
 
 
 # The tree
@@ -276,22 +251,16 @@ class Tree(NamedTuple):
             inside = bit_set(members, self.n)
             tasks.append((group(left, members, inside), self.floor(bound)))
             left = {v: left[v] for v in left if not inside >> v & 1}
-        total = relax(left, [])[0] // self.unit + sum(
-            part_claim for _, part_claim in tasks
-        )
+        best_outside = relax(left, [])[0] // self.unit
+        total = best_outside + sum(part_claim for _, part_claim in tasks)
         need(total <= claim, f"the parts of node {number} exceed its claim")
         return tasks
 
     def cuts(self, number: int, problem: Problem, pairs: Any) -> list[Cut]:
         """Return the cuts of a node, their multipliers in the unit of the candidates' scores."""
-        need(
-            all(type(multiplier) is int and multiplier >= 0 for _, multiplier in pairs),
-            f"node {number} is of an unknown kind, or has bad multipliers",
-        )
-        cuts = [
-            (*self.clusters[cluster], multiplier * self.grid)
-            for cluster, multiplier in pairs
-        ]
+        are_multipliers = all(type(m) is int and m >= 0 for _, m in pairs)
+        need(are_multipliers, UNKNOWN_KIND.format(number))
+        cuts = [(*self.clusters[cluster], m * self.grid) for cluster, m in pairs]
         outside = ~sum(1 << v for v in problem)
         need(not any(members & outside for members, _, _ in cuts), f"node {number}")
         return cuts
@@ -306,20 +275,14 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
     n = len(problem)
     unit = content["denominator"]
     clusters = [(bit_set(members, n), count) for count, members in content["clusters"]]
-    counts_fit = all(
-        type(k) is int and 0 < k <= members.bit_count() for members, k in clusters
-    )
+    counts_fit = all(type(k) is int and 0 < k <= c.bit_count() for c, k in clusters)
     need(counts_fit and unit > 0, "a count")
     tree = Tree(n, grid, unit, clusters)
     tasks = [(problem, claim)]
     for number, (kind, *fields) in enumerate(content["tree"]):
         need(tasks, "the tree goes on after its last leaf")
-        need(
-            kind in KINDS,
-            f"node {number} is of an unknown kind, or has bad multipliers",
-        )
-        check_node = getattr(tree, kind)
-        tasks += reversed(check_node(number, tasks.pop(), *fields))
+        need(kind in KINDS, UNKNOWN_KIND.format(number))
+        tasks += reversed(getattr(tree, kind)(number, tasks.pop(), *fields))
     need(not tasks, "the tree ends before its last leaf")
 
 
@@ -330,13 +293,11 @@ def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     """Check a certificate's content against the text of a .jkl file; return what it proves."""
     seal = content.pop("digest")
     unit = content["denominator"]
-    is_known = content["format"] == "exactlearn certificate 1" and type(unit) is int
-    need(is_known, "another format")
+    need(content["format"] == FORMAT and type(unit) is int, "another format")
     tables = read_scores(scores, content["variables"])
     restrict(tables, content["restrictions"])
     need(seal == digest(content, tables), "certificate or scores were changed")
     check_network(content, tables)
-
     # no network scores more than the bound
     grid = lcm(*(s.denominator for table in tables for s in table.values()))
     problem = Problem()
@@ -359,31 +320,24 @@ def check_network(content: dict[str, Any], tables: list[dict[int, Fraction]]) ->
     network = [bit_set(parents, len(tables)) for parents in content["parents"]]
     are_candidates = all(p in table for p, table in zip(network, tables, strict=True))
     need(are_candidates, "a parent set is no candidate")
-    need(
-        placeable({v: [(0, p)] for v, p in enumerate(network)}),
-        "the network has a cycle",
-    )
+    is_acyclic = placeable({v: [(0, p)] for v, p in enumerate(network)})
+    need(is_acyclic, "the network has a cycle")
     score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
     total = sum(table[p] for p, table in zip(network, tables, strict=True))
-    need(
-        total == score == bound - gap,
-        "the score is not the network's, or not bound less gap",
-    )
+    is_exact = total == score == bound - gap
+    need(is_exact, "the score is not the network's, or not bound less gap")
 
 
 def verify(certificate: str, scores: str) -> dict[str, Any]:
     """Check texts; raise Unproven, or ValueError where one does not follow its format."""
     try:
         pairs = json.loads(certificate, object_pairs_hook=list)
-        need(
-            " ".join(sorted(key for key, _ in pairs)) == KEYS,
-            f"the keys are not {KEYS}",
-        )
+        keys = " ".join(sorted(key for key, _ in pairs))
+        need(keys == KEYS, f"the keys are not {KEYS}")
         return check(dict(pairs), scores)
     except BROKEN as error:
-        raise ValueError(
-            f"the certificate or the scores are damaged: {error!r}"
-        ) from error
+        message = f"the certificate or the scores are damaged: {error!r}"
+        raise ValueError(message) from error
 
 
 def read_text(path: str) -> str:

@@ -107,16 +107,23 @@ class OrderSearch:
         the beginning, in nats; the other parameters are those of :meth:`improve`.
         """
         lists = self.lists
-        search = begin_search(lists, order)
+        state, kept, top = (
+            State(order.copy(), np.argsort(order), np.empty_like(order))
+            for _ in range(3)
+        )
+        counts = np.zeros(3, np.int64)
+        # each variable's best candidate along the order
+        choose_along(lists, state.position, state.selection, counts)
+        search = SearchState(state, kept, top, room_for(lists), np.zeros(2), counts)
         is_over = False
         # blocks of work, between which the control is looked at
         while not is_over:
-            until = int(search.counts[WORK]) + BLOCK
+            until = int(counts[WORK]) + BLOCK
             is_over = continue_search(
                 lists, search, budget, perturbations, temperature, until, self.rng
             )
             is_over = is_over or not control.goes_on()
-        return search.top if search.counts[OPTIMA] else search.state
+        return top if counts[OPTIMA] else state
 
     def greedy_order(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
@@ -153,17 +160,6 @@ class SearchState(NamedTuple):
     room: Room
     totals: NDArray[np.float64]
     counts: NDArray[np.int64]
-
-
-def begin_search(lists: Lists, order: NDArray[np.int64]) -> SearchState:
-    """Return the beginning of a search: the best candidates along an order."""
-    state, kept, top = (
-        State(order.copy(), np.argsort(order), np.empty_like(order)) for _ in range(3)
-    )
-    counts = np.zeros(3, np.int64)
-    # each variable's best candidate along the order
-    choose_along(lists, state.position, state.selection, counts)
-    return SearchState(state, kept, top, room_for(lists), np.zeros(2), counts)
 
 
 @kernel
