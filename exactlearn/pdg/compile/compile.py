@@ -42,7 +42,7 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import (
     VariableForest,
     checked_forest,
-    components,
+    forest_order,
     forest_over,
 )
 
@@ -322,10 +322,10 @@ def _given(
     """Return the trees of a given forest, one part of the network or several together in each."""
     parents = checked_forest(forest, network.n_variables)
     adjacency = moral_graph(network.parents)
-    joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
-    return [
-        forest_over(adjacency, parents.tolist(), part) for part in components(joined)
-    ]
+    order = np.array(forest_order(parents))
+    roots = np.flatnonzero(parents[order] < 0)
+    parts = np.split(order, roots[1:])
+    return [forest_over(adjacency, parents.tolist(), part.tolist()) for part in parts]
 
 
 def _fallback(clique_size: int) -> str:

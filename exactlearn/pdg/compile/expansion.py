@@ -80,7 +80,7 @@ class SetTable:
 
     @property
     def cells(self) -> int:
-        """How much the table holds."""
+        """Cells of the table."""
         return self.signatures.size + 4 * len(self.signatures)
 
 
@@ -111,13 +111,16 @@ class Conditioned:
     ) -> None:
         self._residuals = residuals
         self._signatures = signatures
-        self._families = families = residuals.families_across(inside)
-        self._touched = touched = residuals.touching[variable]
-        columns = [families.index(f) if f in families else -1 for f in touched]
+        touched = residuals.touching[variable]
+        column = {f: i for i, f in enumerate(residuals.families_across(inside))}
+        columns = [column.get(f, -1) for f in touched]
         steps = [
             residuals.step(f, residuals.families[f] & ~inside, variable)
             for f in touched
         ]
+        # Where the residual of each family is: a touched one, or -1 - the old column.
+        self._source = {f: -1 - i for f, i in column.items()}
+        self._source |= {f: i for i, f in enumerate(touched)}
         self.weights, self._after = condition_signatures(
             signatures,
             np.array(columns, np.int64),
@@ -139,12 +142,8 @@ class Conditioned:
         weights
             Given in place of the own weights.
         """
-        touched = self._touched
-        # Where each family comes from: a touched one, or -1 - the old column.
-        sources = [
-            touched.index(f) if f in touched else -1 - self._families.index(f)
-            for f in self._residuals.families_across(inside)
-        ]
+        families = self._residuals.families_across(inside)
+        sources = [self._source[f] for f in families]
         return signatures_below(
             self._signatures,
             self.weights if weights is None else weights,
@@ -416,7 +415,7 @@ def least_cells(
     rng: np.random.Generator,
     samples: int = SAMPLES,
 ) -> Iterator[float]:
-    """Yield how many cells the variables so far have at least, almost surely.
+    """Yield a lower bound of the cells of the variables so far, almost sure.
 
     Parameters
     ----------
@@ -448,7 +447,7 @@ def least_cells(
 
 
 def least_signatures(rows: NDArray[np.int32]) -> float:
-    """Return how many different signatures there are at least, almost surely, by samples."""
+    """Return a lower bound of the number of different signatures, almost sure, by samples."""
     labels, first = index_rows(rows)
     visits = np.bincount(labels).astype(np.float64)
     n = len(rows)

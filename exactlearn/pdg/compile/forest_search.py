@@ -67,7 +67,7 @@ KEEPING = 2.0
 
 @dataclass(frozen=True)
 class IterationBudget:
-    """How long to search.
+    """Limits of a search.
 
     Parameters
     ----------
@@ -227,10 +227,11 @@ class ForestSearch:
 
     def _built(self) -> tuple[Expansion, ...]:
         """Build the smallest forests so far."""
-        return tuple(
-            first if forest is first.forest else Expansion(self._residuals, forest)
-            for first, forest in zip(self._first, self._forests, strict=True)
-        )
+        built = list(self._first)
+        for i, forest in enumerate(self._forests):
+            if forest is not built[i].forest:
+                built[i] = Expansion(self._residuals, forest)
+        return tuple(built)
 
     def _prove(self, part: int) -> bool:
         """Find the smallest forest of a part, if it is small enough for all to be looked at."""

@@ -172,16 +172,16 @@ def block_flows(
     """
     downwards = counts.size > 0 or posterior.size > 0
     zero = 0.0 if logs is None else -np.inf
-    one = 1.0 if logs is None else 0.0
+    unit = 1.0 if logs is None else 0.0
     block = block_space(layout, size)
     scale = np.empty(size)
     for start in range(0, codes.shape[1], size):
         n = min(size, codes.shape[1] - start)
-        enter_evidence(layout, codes, start, n, zero, one, maximised, block)
+        enter_evidence(layout, codes, start, n, zero, unit, maximised, block)
         reached = reach(layout, parameters, start, downwards, block)
-        _out_flows(layout, parameters, reached, n, logs, zero, one, maximised, block)
+        _out_flows(layout, parameters, reached, n, logs, zero, unit, maximised, block)
         # The probability of a row is the product of the out-flows of the roots.
-        scale[:n] = one
+        scale[:n] = unit
         for variable in layout.order:
             if layout.forest[variable] < 0:
                 out_flow = block.out_flow[layout.first_node[variable]]
@@ -201,7 +201,7 @@ def block_flows(
                 reached,
                 n,
                 logs,
-                one,
+                unit,
                 scale,
                 block,
                 rows,
@@ -221,7 +221,7 @@ def enter_evidence(
     start: int,
     n: int,
     zero: float,
-    one: float,
+    unit: float,
     maximised: NDArray[np.bool_],
     block: Block,
 ) -> None:
@@ -241,7 +241,7 @@ def enter_evidence(
             is_allowed = False
             for b in range(n):
                 possible = codes[variable, start + b] in (h, -1)
-                evidence[first + h, b] = one if possible else zero
+                evidence[first + h, b] = unit if possible else zero
                 is_allowed |= possible
             allowed[first + h] = is_allowed
         if parent >= 0:
@@ -338,7 +338,7 @@ def _out_flows(
     n: int,
     logs: bool | None,
     zero: float,
-    one: float,
+    unit: float,
     maximised: NDArray[np.bool_],
     block: Block,
 ) -> None:
@@ -362,7 +362,7 @@ def _out_flows(
         p = parameter[node]
         s = successor[node]
         if not block.observed[variable]:
-            out_flow[node, :n] = one
+            out_flow[node, :n] = unit
             continue
         out_flow[node, :n] = zero
         for h in range(cardinality[variable]):
@@ -376,12 +376,12 @@ def _out_flows(
                 child = np.int64(successors[c])
                 for b in range(n):
                     product[b] = _times(product[b], out_flow[child, b], logs)
-            if maximised[variable]:
-                for b in range(n):
-                    out_flow[node, b] = max(out_flow[node, b], product[b])
-            else:
-                for b in range(n):
-                    out_flow[node, b] = _plus(out_flow[node, b], product[b], logs)
+            for b in range(n):
+                flow = out_flow[node, b]
+                if maximised[variable]:
+                    out_flow[node, b] = max(flow, product[b])
+                else:
+                    out_flow[node, b] = _plus(flow, product[b], logs)
 
 
 @in_place_kernel
@@ -415,7 +415,7 @@ def _in_flows(
     reached: int,
     n: int,
     logs: bool | None,
-    one: float,
+    unit: float,
     weight: NDArray[np.float64],
     block: Block,
     rows: NDArray[np.int64],
@@ -453,9 +453,10 @@ def _in_flows(
             for b in range(n):
                 flow[b] = _times(theta, evidence[first + h, b], logs)
                 flow[b] = _times(in_flow[node, b], flow[b], logs)
-            # To each child goes the product of the out-flows of its siblings.
+            # To each child goes the product of the out-flows of its siblings: of the last ones by
+            # a table, of the first ones in the flow. As a kernel of its own it takes 1.2 x as long.
             q = s + h * k
-            product[k, :n] = one
+            product[k, :n] = unit
             for c in range(k - 1, 0, -1):
                 child = np.int64(successors[q + c])
                 for b in range(n):

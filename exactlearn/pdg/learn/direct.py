@@ -9,17 +9,19 @@ significance is given. The forest of largest mutual information led to the same 
 CHILD, ALARM and INSURANCE, 500 and 1,000 rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.data.counts import bic_size_weight
-from exactlearn.data.dataset import DatasetLike
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import OptionError
 from exactlearn.pdg.learn.edge_counts import (
     LearnedGraph,
@@ -34,6 +36,7 @@ from exactlearn.pdg.learn.forest_growth import grown_forest
 from exactlearn.pdg.learn.parameters import tuned_smoothing
 from exactlearn.pdg.learn.starts import network_start
 from exactlearn.pdg.learn.structure_search import (
+    PopulatedGraph,
     best_improved,
     complete_rows,
     first_structures,
@@ -111,7 +114,6 @@ def learn_direct(
             "no size_weight was given: give one at least, or leave them out for BIC"
         )
     check_smoothing(smoothing)
-    first = 1.0 if smoothing is None else smoothing
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
         # Graphs to start from: the given one, and those of networks.
@@ -125,31 +127,23 @@ def learn_direct(
         if significance is not None:
             rng = np.random.default_rng(seed)
             forests.append(grown_forest(rows, significance, scores[0], rng, control))
-        structures: dict[bytes, list[Successors]] = {}
-        for forest in forests:
-            if forest.tobytes() not in structures:
-                structures[forest.tobytes()] = first_structures(rows, forest)
-        for graph in graphs:
-            structures[graph.forest.tobytes()].append(structure_of(graph))
+        structures = _first_structures(rows, forests, graphs)
         for score in scores:
-            best: LearnedGraph | None = None
-            for key, starts in structures.items():
-                if (models or best is not None) and control.is_over:
-                    break
-                forest = np.frombuffer(key, np.int32)
-                populated = best_improved(rows, forest, score, starts, control)
-                # The next lambda starts from this graph as well.
-                starts.append(structure_of(populated.graph))
+            if models and control.is_over:
+                break
+            best = -inf
+            for populated in _improved(rows, score, structures, control):
                 model = score.learned(populated.graph, populated.log_likelihood)
-                if best is None or model.score > best.score:
-                    best = model
+                if model.score > best:
+                    best = model.score
+                    best_model = model
                 if on_model is not None:
+                    count = 1.0 if smoothing is None else smoothing
                     smoothed = partial(
-                        tuned_smoothing, best.graph, dataset, smoothing=first
+                        tuned_smoothing, best_model.graph, dataset, smoothing=count
                     )
-                    on_model(best, smoothed)
-            if best is not None:
-                models.append(best)
+                    on_model(best_model, smoothed)
+            models.append(best_model)
         finished = not control.is_over
         for k, model in enumerate(models):
             graph = tuned_smoothing(
@@ -157,3 +151,34 @@ def learn_direct(
             )
             models[k] = replace(model, graph=graph)
     return LearnedGraphs(tuple(models), finished)
+
+
+def _first_structures(
+    rows: Dataset,
+    forests: Sequence[NDArray[np.int32]],
+    graphs: Sequence[DecisionGraph],
+) -> dict[bytes, list[Successors]]:
+    """Return the structures to start from over each forest: the first ones, and some graphs'."""
+    structures: dict[bytes, list[Successors]] = {}
+    for forest in forests:
+        if forest.tobytes() not in structures:
+            structures[forest.tobytes()] = first_structures(rows, forest)
+    for graph in graphs:
+        structures[graph.forest.tobytes()].append(structure_of(graph))
+    return structures
+
+
+def _improved(
+    rows: Dataset,
+    score: StructureScore,
+    structures: dict[bytes, list[Successors]],
+    control: SearchControl,
+) -> Iterator[PopulatedGraph]:
+    """Yield the best graph over each forest, which the next lambda starts from as well."""
+    for k, (forest, starts) in enumerate(structures.items()):
+        if k > 0 and control.is_over:
+            break
+        parents = np.frombuffer(forest, np.int32)
+        populated = best_improved(rows, parents, score, starts, control)
+        starts.append(structure_of(populated.graph))
+        yield populated

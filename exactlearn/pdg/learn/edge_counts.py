@@ -76,7 +76,7 @@ class StructureScore:
         return rate_of(self.size_weight)
 
     def cells(self, graph: DecisionGraph) -> NDArray[np.int64]:
-        """Return what one node of each variable adds to the size, shape (variables,)."""
+        """Return the size of one node of each variable, shape (variables,)."""
         if self.size == "effective":
             return graph.cardinalities * np.maximum(1, graph.child_counts)
         return graph.cardinalities - 1

@@ -206,7 +206,7 @@ class Validation(NamedTuple):
 
     @classmethod
     def default(cls, graphs: int) -> "Validation":
-        """Return what is chosen without held-out rows: the last graph, by relative counts."""
+        """Return the choice without held-out rows: the last graph, by relative counts."""
         return cls((None,) * graphs, graphs - 1)
 
 

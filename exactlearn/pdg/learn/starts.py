@@ -228,8 +228,11 @@ def chow_liu_parents(
     dataset: Dataset, rate: float | None = None
 ) -> tuple[tuple[int, ...], ...]:
     """Return the parent sets of a network over `chow_liu_forest`."""
-    forest = chow_liu_forest(dataset, rate)
-    return tuple(() if parent < 0 else (parent,) for parent in forest.tolist())
+    parents: list[tuple[int, ...]] = [()] * dataset.n_variables
+    for v, parent in enumerate(chow_liu_forest(dataset, rate).tolist()):
+        if parent >= 0:
+            parents[v] = (parent,)
+    return tuple(parents)
 
 
 def markov_forest(dataset: Dataset, forest: NDArray[np.int32]) -> DecisionGraph:

@@ -157,7 +157,7 @@ class DecisionGraph(
 
     @cached_property
     def effective_size(self) -> int:
-        """What one pass of inference costs: states x nodes x max(1, children), THESIS (3.52)."""
+        """Cost of one pass of inference: states x nodes x max(1, children), THESIS (3.52)."""
         widths = np.maximum(1, self.child_counts)
         return int((self.cardinalities * self.node_counts * widths).sum())
 

@@ -27,7 +27,7 @@ def forest_children(forest: NDArray[np.int32]) -> tuple[tuple[int, ...], ...]:
     for variable, parent in enumerate(forest.tolist()):
         if parent >= 0:
             children[parent].append(variable)
-    return tuple(tuple(c) for c in children)
+    return tuple(map(tuple, children))
 
 
 def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
@@ -118,11 +118,11 @@ class VariableForest:
         cardinalities
             Number of states of each variable.
         """
-        return sum(
-            prod(cardinalities[u] for u in (*self.contexts[v], v))
-            * max(1, len(self.children[v]))
-            for v in self.order
-        )
+        size = 0
+        for v in self.order:
+            states = prod(cardinalities[u] for u in (*self.contexts[v], v))
+            size += states * max(1, len(self.children[v]))
+        return size
 
 
 def forest_over(
@@ -164,9 +164,12 @@ def variable_forest(
     """
     # A neighbour that is no part of the order counts as above all: no given root may have any.
     place = [-1] * len(adjacency)
+    above: dict[int, set[int]] = {}
+    below = set(order)
     for i, v in enumerate(order):
         place[v] = i
-    above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
+        below.discard(v)
+        above[v] = set(adjacency[v] - below)
     contexts: list[tuple[int, ...]] = [()] * len(adjacency)
     parent_of = [-1] * len(adjacency) if parents is None else list(parents)
     for variable in reversed(order):
