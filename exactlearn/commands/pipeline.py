@@ -23,7 +23,16 @@ from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.imputation import Learner
 from exactlearn.scoring.scores import parse_score
-from exactlearn.solvers import constraints as kinds
+from exactlearn.solvers.constraints import (
+    Constraint,
+    ForbiddenAdjacency,
+    ForbiddenAncestor,
+    Independence,
+    MaxParents,
+    RequiredAdjacency,
+    RequiredAncestor,
+    Tiers,
+)
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.selection import Scoring, single_arcs
 
@@ -194,7 +203,7 @@ def learning(dataset: el.Dataset, options: Imputing, on_event: OnEvent) -> el.Le
 
 def declared_constraints(
     search: sections.Constrained, names: Sequence[str]
-) -> tuple[kinds.Constraint, ...]:
+) -> tuple[Constraint, ...]:
     """Return the declared constraints other than single arcs.
 
     Raises
@@ -209,12 +218,12 @@ def declared_constraints(
     (RequiredAdjacency(a=1, b=0),)
     """
     forms = (
-        (kinds.RequiredAdjacency, "-", search.required_adjacent),
-        (kinds.ForbiddenAdjacency, "-", search.forbidden_adjacent),
-        (kinds.RequiredAncestor, "->", search.required_ancestors),
-        (kinds.ForbiddenAncestor, "->", search.forbidden_ancestors),
+        (RequiredAdjacency, "-", search.required_adjacent),
+        (ForbiddenAdjacency, "-", search.forbidden_adjacent),
+        (RequiredAncestor, "->", search.required_ancestors),
+        (ForbiddenAncestor, "->", search.forbidden_ancestors),
     )
-    declared: list[kinds.Constraint] = [
+    declared: list[Constraint] = [
         kind(*pair(entry, mark, names))
         for kind, mark, entries in forms
         for entry in entries
@@ -226,10 +235,10 @@ def declared_constraints(
             raise OptionError(
                 f"tiers: {twice[0]!r} stands in them twice; give each name once"
             )
-        declared.append(kinds.Tiers(groups))
+        declared.append(Tiers(groups))
     for name, limit in search.max_parents_of.items():
         variable = variable_index(name.strip(), "max_parents_of", names)
-        declared.append(kinds.MaxParents(variable, limit))
+        declared.append(MaxParents(variable, limit))
     declared += [independence(entry, names) for entry in search.independent]
     return tuple(declared)
 
@@ -307,7 +316,7 @@ def pair(entry: str, mark: str, names: Sequence[str]) -> Arc:
     return first, second
 
 
-def independence(entry: str, names: Sequence[str]) -> kinds.Independence:
+def independence(entry: str, names: Sequence[str]) -> Independence:
     """Return the independence that ``A, B | C, D`` states.
 
     Raises
@@ -326,7 +335,7 @@ def independence(entry: str, names: Sequence[str]) -> kinds.Independence:
     given = _listed(parts[1], what, names) if len(parts) == 2 else ()
     if len({left, right, *given}) < 2 + len(given):
         raise OptionError(f"{what}: expected each variable once")
-    return kinds.Independence(frozenset({left}), frozenset({right}), frozenset(given))
+    return Independence(frozenset({left}), frozenset({right}), frozenset(given))
 
 
 def _split(entry: str, mark: str) -> list[str]:

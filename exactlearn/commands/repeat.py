@@ -14,6 +14,7 @@ from exactlearn.commands.declarations import Run
 from exactlearn.commands.declare import About, Declared
 from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.places import require_places
+from exactlearn.commands.provenance import Provenance, record_in
 from exactlearn.commands.steps import moved
 from exactlearn.errors import ExitStatus, FormatError, OptionError
 from exactlearn.formats.content import RECORD, expecting
@@ -30,7 +31,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
     The repetition writes into ``output``, or else into a scratch folder. The record of a run file
     does not say whether its steps may write elsewhere; ``allow_outside`` does.
     """
-    path = provenance.record_in(source) if source.is_dir() else source
+    path = record_in(source) if source.is_dir() else source
     recorded = read_record(path)
     made, options = made_with(recorded, path)
     # where steps may write is said anew
@@ -73,7 +74,7 @@ def run(source: Path, output: Output, *, allow_outside: bool) -> Answer:
 
 def _prepared(
     made: "MadeBy", options: Declared, scratch: Path, output: Output
-) -> tuple[provenance.Provenance, Output]:
+) -> tuple[Provenance, Output]:
     """Return the repetition and where it writes: where ``output`` says, or below a scratch folder.
 
     Files that options name are written below the scratch folder in any case.
@@ -89,7 +90,7 @@ def _prepared(
     if place is None and (made.output or made.command[1] == "run"):
         place = folder / Path(made.output or "results").name
     options = moved(options, placed)
-    now = provenance.Provenance(options, step=made.name, output=place)
+    now = Provenance(options, step=made.name, output=place)
     is_quiet = output.path is None
     return now, replace(output, path=place, as_json=True, quiet=is_quiet)
 
@@ -124,7 +125,7 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True)
 class MadeBy:
-    """The key ``made_by`` of a record, checked; see :class:`~.provenance.Provenance`.
+    """The key ``made_by`` of a record, checked; see :class:`~.Provenance`.
 
     Parameters
     ----------

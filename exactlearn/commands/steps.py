@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands import COMMANDS, options_of, sections
+from exactlearn.commands import COMMANDS, options_of
 from exactlearn.commands.declare import About, Declared, about_of, option
+from exactlearn.commands.sections import (
+    Criterion,
+    GraphParameters,
+    NetworkParameters,
+    Reading,
+    Search,
+)
 from exactlearn.errors import OptionError, did_you_mean, shown
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.instances import bundled
@@ -37,7 +44,7 @@ MAX_RUNS = 10_000
 """Largest number of runs of a sweep."""
 
 
-class Data(sections.Reading):
+class Data(Reading):
     """Section ``[data]``: the table, and the tables to judge what is learned by.
 
     All are relative to the run file, or names of bundled tables.
@@ -69,21 +76,17 @@ class RunFile(Declared):
     title: str = ""
     pipeline: bool = True
     data: Data
-    score: sections.Criterion = field(default_factory=sections.Criterion)
-    search: sections.Search = field(default_factory=sections.Search)
-    network: sections.NetworkParameters = field(
-        default_factory=sections.NetworkParameters
-    )
-    decision_graph: sections.GraphParameters = field(
-        default_factory=sections.GraphParameters
-    )
+    score: Criterion = field(default_factory=Criterion)
+    search: Search = field(default_factory=Search)
+    network: NetworkParameters = field(default_factory=NetworkParameters)
+    decision_graph: GraphParameters = field(default_factory=GraphParameters)
 
 
 SHARED: Mapping[str, type[Declared]] = {
     "data": Data,
-    "score": sections.Criterion,
-    "search": sections.Search,
-    "network": sections.NetworkParameters,
+    "score": Criterion,
+    "search": Search,
+    "network": NetworkParameters,
 }
 """Sections that hold for all steps which have such options."""
 
