@@ -158,28 +158,25 @@ def line_blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _rest_of_line(path: Path, content: Content, line: int) -> bytes:
-    """Return the text up to the end of a line, or refuse it as soon as it is no text or too long.
+    """Return the text up to the end of a line, or refuse what is too long for a line.
 
     Parameters
     ----------
     path
         The file, for messages.
     content
-        What is read on.
+        Its content, read up to some place in the line.
     line
         Number of the line.
     """
-    text = io.BytesIO()
-    while chunk := content.readline(_CHUNK):
-        text.write(chunk)
-        if b"\0" in chunk or chunk.endswith(b"\n"):
-            break  # a zero byte is refused where the text is checked
-        if text.tell() > LARGEST_UNPACKED:
-            raise FormatError(
-                f"{path}, line {line}: expected at most {LARGEST_UNPACKED >> 20} MiB in a line, "
-                "found more; is this a text, with line ends?"
-            )
-    return text.getvalue()
+    text = content.readline(LARGEST_UNPACKED + 1)
+    # A zero byte is refused where the text is checked.
+    if len(text) > LARGEST_UNPACKED and b"\0" not in text:
+        raise FormatError(
+            f"{path}, line {line}: expected at most {LARGEST_UNPACKED >> 20} MiB in a line, "
+            "found more; is this a text, with line ends?"
+        )
+    return text
 
 
 def place(source: str | os.PathLike[str], text: str, at: int) -> str:

@@ -141,6 +141,7 @@ class Declarations:
 
     def _table(self, name: str) -> Floats:
         """Return the table of a variable, parents' axes first."""
+        # One axis for each parent, the last one for the variable itself.
         family = (*self.parents.get(name, ()), name)
         shape = [len(self.states[variable]) for variable in family]
         numbers = self.numbers.get(name, ())
@@ -159,6 +160,7 @@ class Declarations:
 
     def _cure(self, table: Floats) -> str:
         """Return the advice for a table with a row that is no distribution."""
+        # Counts and percentages have sums that can divide them.
         can_divide = (table >= 0).all() and _have_scale(_sums(table)).all()
         if self.normalise or not can_divide:
             return "correct the row"

@@ -120,6 +120,7 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     >>> import exactlearn as el
     >>> el.write_model(el.compile_network(el.read_network("asia")), "asia.pdg.json")
     """
+    # The forest stands with the variables, a null for the parent of a root.
     variables = _variables(pdg)
     for entry, parent in zip(variables, pdg.forest.tolist(), strict=True):
         entry["parent"] = None if parent < 0 else parent

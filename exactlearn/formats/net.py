@@ -124,6 +124,7 @@ def _attributes(tokens: Tokens) -> dict[str, list[str]]:
     while tokens.next != "}":
         key = tokens.take_name("an attribute or '}'")
         tokens.take("=")
+        # An attribute without a value is no attribute.
         if tokens.next == ";":
             raise tokens.expected("a value", tokens.at)
         attributes[key.lower()] = _values(tokens, ";")

@@ -167,6 +167,7 @@ def _labelled(path: Path, table: Any, first: int) -> LabelledRows:
     # Column by column, since a frame would not tell two columns of one name apart.
     for field, cells in zip(table.schema, table.columns, strict=True):
         is_text = types.is_string(field.type) or types.is_large_string(field.type)
+        # Texts are coded by Arrow, which is faster than by pandas; their order says nothing.
         series = (cells.dictionary_encode() if is_text else cells).to_pandas()
         column = labelled_column(field.name, series)
         columns.append(replace(column, listed=()) if is_text else column)

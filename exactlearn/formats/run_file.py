@@ -68,6 +68,7 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
             raise OptionError(
                 f"unknown key '{_join(at, key)}'{did_you_mean(key, declared)}"
             )
+    # Keys that are missing have the defaults of their fields.
     values = {}
     for key, field in declared.items():
         path = _join(at, key)
@@ -103,6 +104,7 @@ def to_toml(table: Mapping[str, Any], at: str = "") -> str:
     targets = ["b"]
     <BLANKLINE>
     """
+    # Plain keys stand before all sections, whose headers would claim them.
     entries = []
     sections = []
     for key, value in table.items():

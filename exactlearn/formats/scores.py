@@ -311,6 +311,7 @@ class _Reader:
     def _refuse_parent(self, label: bytes) -> None:
         """Raise the error for a parent that is no variable, where it stands first."""
         self.lines = enumerate(BytesIO(self.data), 1)
+        # The text is read again, up to the line that names it.
         fields = self._next()
         while label not in fields[2:]:
             fields = self._next()
@@ -421,6 +422,7 @@ def writable_problem(problem: Problem) -> Problem:
         )
     if not problem.names:
         raise OptionError("a score file needs a variable, but the problem has none")
+    # A file without constraints has only the candidates that these allow.
     kept = problem.select(problem.allowed)
     bare = np.flatnonzero(np.diff(kept.first) == 0)
     if len(bare):

@@ -331,6 +331,7 @@ def _named(text: LabelledRows, given: Sequence[str] | None) -> list[Column]:
         raise FormatError(
             f"{source}: columns {', '.join(unnamed)} of {count} have no name; name them; {if_row}"
         )
+    # Two columns of one name cannot be told apart.
     if twice := repeated(names):
         places = _places(names, twice[0])
         further = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
