@@ -243,6 +243,7 @@ def _parameter(
             required=is_required,
             nargs=-1 if get_origin(kind) is tuple else 1,
         )
+    # An option: its default is shown in the help unless it is a flag or read from a text.
     is_flag = kind is bool
     is_repeatable = get_origin(kind) in (tuple, Mapping) and not about.once
     default = option.default

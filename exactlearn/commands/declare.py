@@ -154,12 +154,14 @@ class Declared:
 
     def __init_subclass__(cls) -> None:
         """Make the dataclass; its options have the texts of the docstring's parameters."""
+        # The text of each parameter of the docstring.
         _, _, section = (getdoc(cls) or "").partition(PARAMETERS)
         entries = _ENTRY.findall(section.partition(EXAMPLES)[0])
         cls.helps = {
             name: " ".join(text.split()).replace(" [default:", "  [default:")
             for name, text in entries
         }
+        # Title and range of each field; a plain default becomes a field first.
         titles = {
             name: title
             for title, names in vars(cls).get("groups", {}).items()

@@ -54,6 +54,7 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
     require_suffix(options.complete, tuple(TABLES), "--complete")
     rng = np.random.default_rng(options.seed)
     model = el.read_model(options.source, normalise=options.normalise)
+    # Rows, and then the cells that are hidden of them.
     full = el.draw_rows(model, options.rows, rng)
     mechanism: str | el.MissingnessGraph | None = options.hide
     if options.missingness is not None:
@@ -79,6 +80,7 @@ def run_simulate(options: Simulate, output: Output) -> Answer:
 def run_convert(options: Convert, output: Output) -> Answer:
     """Write a file in another format."""
     source = place(options.source, ".bif", ".csv")
+    # By the kind of the source: a model, local scores, or a table to copy or to score.
     score_formats = (*SCORES, *PROGRAMS)
     remarks: list[str] = []
     states_file = None

@@ -230,6 +230,7 @@ def learned_answer(
     remarks = []
     if output.folder is not None:
         writers.append(partial(write_trace, learned.trace, output.folder))
+    # Files of a network, where one was found and a place is named.
     if learned.parents is None:
         remarks.append("No network was found.")
     elif output.path is not None:

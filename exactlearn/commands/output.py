@@ -266,6 +266,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         self._free_at = -inf
         self._listening = listening(self._count)
         self._counted_at = monotonic()
+        # One line: task, steps of loops, state and time; gone when the task is done.
         console = Console(stderr=True, highlight=False, markup=False)
         self._live = Progress(
             SpinnerColumn(),
@@ -344,6 +345,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         write
             Makes and writes it; must replace its files in one step each.
         """
+        # Nothing to write, or not yet: writing takes its share of the time.
         begun = monotonic()
         path = self._output.path
         if path is None or score <= self._written or begun < self._free_at:
@@ -356,6 +358,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
                 self.warn(f"The best so far is not saved: {error}. The search goes on.")
             self._warned = True
             return
+        # A second of writing is paid for by nine of search.
         self._written = score
         ended = monotonic()
         self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)

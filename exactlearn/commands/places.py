@@ -79,6 +79,7 @@ def require_run_places(
     OptionError
         As :func:`require_places`; also when a place lies outside of the folder.
     """
+    # What the run reads, and what it and its steps write.
     run = steps.declared(table)
     folder = folders[-1]
     places, replaced, inputs = _files_of_steps(table, folder)
@@ -91,6 +92,7 @@ def require_run_places(
     _require_different(
         [*(Place("the run", folder / name) for name in steps.WRITTEN), *places]
     )
+    # Steps may write into the folder of the run only, also by way of links.
     if not allow_outside:
         for place in places:
             _require_inside(place, folder)
@@ -186,6 +188,7 @@ def _require_writable(place: Place) -> None:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if real.exists() and not real.is_file() and not real.is_dir():
             return  # a pipe or a device
+        # The nearest folder that exists is tried, by a file that is gone at once.
         folder = real if is_folder(real) else real.parent
         while not folder.exists():
             folder = folder.parent

@@ -161,6 +161,7 @@ def sha256(files: Sequence[Path]) -> str | None:
 
     digest = hashlib.sha256()
     try:
+        # A pipe has no size, and cannot be read twice.
         sizes = [path.stat().st_size for path in files if path.is_file()]
         if len(sizes) < len(files) or sum(sizes) > MAX_HASHED:
             return None

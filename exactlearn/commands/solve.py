@@ -137,6 +137,7 @@ class _Task:
 
 def run(options: Solve, output: Output) -> Answer:
     """Run the command."""
+    # What cannot be honoured is refused before any work.
     path = place(options.source)
     has_scores = is_score_file(path)
     if has_scores:
@@ -145,6 +146,7 @@ def run(options: Solve, output: Output) -> Answer:
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")
 
+    # The search; each incumbent is written as soon as it is found.
     with output.progress_display(f"reading {path.name}") as display:
         if has_scores:
             task = _of_scores(path, options, output)
@@ -153,6 +155,7 @@ def run(options: Solve, output: Output) -> Answer:
         display.stage("solving")
         learned, listed = task.search(outcome.keeping(display, task.artifacts))
 
+    # What was asked for beside the network, and how each part ended.
     added: dict[str, Any] = {}
     statuses: list[str] = [learned.status]
     writers: list[Callable[[], None]] = []
@@ -247,6 +250,7 @@ def _fitted(
 
 def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
+    # The networks by falling score, compared with the best one.
     best = listed.networks[0].score
     networks = []
     for network in listed.networks:

@@ -166,6 +166,7 @@ def rows_for(
         output.progress_display("Reading") as display,
     ):
         table, rows = _merged(source, options, model, options.cluster, display.show)
+    # How the reading ended; without any row there is nothing to fit to.
     record = {"rows": rows, "distinct_rows": table.n_rows}
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
@@ -195,8 +196,10 @@ def _merged(
         rows += block_rows
         show(f"{rows} rows")
 
+    # Rows are merged block by block; what is read is counted for the display.
     table_blocks = blocks(source, options, model)
     table = merge_rows(replace(table_blocks, on_rows=count), cluster=cluster)
+    # The columns and the files, for warnings and for the record.
     path = place(source)
     files = table_files(path)
     if model is not None:

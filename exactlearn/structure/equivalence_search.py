@@ -321,12 +321,14 @@ class ClassClimb:
 
         Paths that block insertions are not looked for yet.
         """
+        # The moves of changed pairs are out of date.
         for x, y in self._dirty:
             self._moves[y].pop(x, None)
         candidates = (
             move for x, y in self._dirty for move in self._operators(x, y, rules)
         )
         while batch := list(islice(candidates, self._batch)):
+            # The values of all sets of a batch are counted together; the gain is a sum of four.
             self._values.count(members for move in batch for members in move.sets)
             for move in batch:
                 x, y, _, inserts = move.operator
@@ -366,6 +368,7 @@ class ClassClimb:
             chain.from_iterable(tails.values()) for tails in self._moves
         )
         plain: set[tuple[int, int]] = set()
+        # Best first: the paths that block an insertion take the time, one move after the other.
         for move in sorted(moves, key=lambda move: (-move.gain, move.operator)):
             x, y, clique, inserts = move.operator
             if inserts and not self._links.is_valid(x, y, clique):
@@ -460,6 +463,7 @@ class _Search:
             self._keep(self.start(number), control)
             control.look()
         assert self.best is not None
+        # A start that a limit cut short does not count as done.
         n_done = sum(end.converged for end in self.ends)
         is_done = n_done == n_starts
         return EquivalenceSearch(
@@ -516,6 +520,7 @@ def _classes(
 
     Of classes with equal scores, the one that was reached first comes first.
     """
+    # Starts that ended in one class have its score, up to rounding: that of the first.
     scores: dict[PartiallyDirectedGraph, float] = {}
     for end in ends:
         scores.setdefault(end.graph, end.score)

@@ -206,6 +206,7 @@ def choose_ess(
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
         for fold in counted("fold", range(division.n), division.n):
+            # Networks of all values are learned without the fold, and judged by its rows.
             training = division.part(dataset, division.fold != fold)
             held_out = division.part(dataset, division.fold == fold)
             judged = _log_likelihoods(
@@ -270,6 +271,7 @@ def _smallest_good(
             "inference is too large in the networks by which the equivalent sample size is chosen "
             "where cells are missing: give it as a number"
         )
+    # The rule of one standard error (Breiman et al. 1984, 3.4.3).
     smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
     log_likelihood = dict(zip(tried, means.round(TIES).tolist(), strict=True))
     return ESSChoice(tried[smallest], log_likelihood, len(weights), max_parents)
@@ -367,6 +369,7 @@ def _log_likelihoods(
     control: SearchControl,
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
     """Yield each value that is tried in time, with the log-likelihood of each row held out."""
+    # Counts of the families with missing cells, without the rows that are held out.
     counts: DeletionCounts | ExpectedCounts | None = None
     if not training.is_complete and missing != "expected":
         counts = DeletionCounts(missing)

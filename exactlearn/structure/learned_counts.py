@@ -95,6 +95,7 @@ class LearnedCounts(NamedTuple):
             network = fit_em(
                 dataset, parents, iterations=REPAIRED_ITERATIONS, starts=1
             ).model
+        # The score of each family of this DAG from its expected counts.
         em = NetworkEM(dataset, parents, leaves_out_barren=False)
         counts = em.tables(em.e_step(0, flat_tables(network.tables)).counts)
         scores = family_scores(counts, score, total_weight(dataset))
@@ -187,12 +188,14 @@ def learned_counts(
            [0.1, 3.9]])
     """
     control = SearchControl.within(time_limit)
+    # Under a given network there is nothing to learn.
     if network is not None:
         counts = expected_counts(
             network, dataset, max_parents + 1, seed=seed, control=control
         )
         return LearnedCounts(counts, network, "converged")
     required = tuple(required)
+    # Structural EM, with as many parents as the required arcs need.
     n_required = Counter(child for _, child in required)
     learned = structural_em(
         dataset,

@@ -59,6 +59,7 @@ class FittedNetwork(ByValue, shown="network score expected_score observed_score"
         cls, network: BayesianNetwork, dataset: Dataset, score: Score
     ) -> "FittedNetwork":
         """Score a network on a table with missing cells."""
+        # One E-step: the expected counts, and the log-likelihood of the observed cells.
         values = most_probable_completion(network, dataset)
         problem = NetworkEM(dataset, network.parents, leaves_out_barren=False)
         parameters = flat_tables(network.tables)

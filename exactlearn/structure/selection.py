@@ -93,6 +93,7 @@ class Scored:
         """
         if self.problem.complete:
             return result
+        # The result is of the parent sets that were scored, not of the data.
         is_interrupted = self.interrupted or result.status == "interrupted"
         status: Status = "interrupted" if is_interrupted else "feasible"
         message = "scoring_time: not all parent sets were scored; no bound is known"
@@ -313,6 +314,7 @@ def select(
         options["on_event"] = partial(_report_without_bound, on_event)
     else:
         options["on_event"] = on_event
+    # One network, or the list of the best ones.
     if best is None:
         result = solve(problem, certify=certify, gap=gap, scores=scores, **options)
         return scored.judged(result), None

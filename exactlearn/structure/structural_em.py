@@ -214,6 +214,7 @@ class _Alternation:
             parents = self._from_deletion()
             return self._by_em(self._without_arcs() if parents is None else parents)
         dataset = self.task.dataset
+        # The best DAG of a random completion.
         rng = np.random.default_rng((self.task.seed, number))
         values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
         table = dataset.complete(values)
@@ -238,6 +239,7 @@ class _Alternation:
         is_large = n_families(dataset.n_variables, FIRST_PARENTS) > FIRST_FAMILIES
         n_required = Counter(child for _, child in rules.required)
         max_parents = max(*n_required.values(), 0, 1 if is_large else FIRST_PARENTS)
+        # Deletion needs no inference; few rows and few parents do for a start.
         try:
             problem = candidate_parent_sets(
                 dataset.drawn(FIRST_ROWS, np.random.default_rng(self.task.seed)),
@@ -265,6 +267,7 @@ class _Alternation:
             seen.add(network.parents)
             if self.incumbent.out_of_time:
                 return False
+            # E-step: the expected counts of all families (Friedman 1998).
             counts = expected_counts(
                 network,
                 self.task.dataset,
@@ -273,12 +276,15 @@ class _Alternation:
                 control=self.incumbent,
             )
             self.drawn_rows = max(self.drawn_rows, counts.drawn_rows)
+            # M-step: the best DAG for these counts, from the current one.
             result = self._m_step(counts, network.parents)
             if result is None or result.parents is None:
                 return False
+            # Converged where no DAG scores more for its own counts, or where one comes back.
             target = current.expected_score + self.task.tolerance
             if result.score <= target or result.parents in seen:
                 return True
+            # EM begins with the parameters of the expected counts.
             # EM begins with the parameters of the expected counts.
             tables = tuple(
                 smoothed(counts.family(child, parents), self.smoothing)
