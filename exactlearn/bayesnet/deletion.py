@@ -59,7 +59,7 @@ near-deterministic tables.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import Literal, NamedTuple, get_args
 
@@ -323,7 +323,6 @@ class FamilyEstimator:
             self.informed = separators_of_indicators(
                 self.dataset, self.is_full, separators
             )
-        self.contexts = lru_cache(maxsize=1)(self._contexts)
 
     @cached_property
     def is_full(self) -> NDArray[np.bool_]:
@@ -334,15 +333,6 @@ class FamilyEstimator:
     def complete(self) -> Dataset:
         """The rows without missing cells."""
         return self.dataset.part(self.dataset.complete_rows)
-
-    def _contexts(
-        self, variables: tuple[int, ...]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the number of each row's configuration of some fully observed variables.
-
-        With the first row of each configuration.
-        """
-        return index_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
 
     def observes_all(self, child: int, parents: Sequence[int]) -> bool:
         """Return whether every row observes a family."""
@@ -456,7 +446,8 @@ class FamilyEstimator:
             context = np.flatnonzero(self.is_full).tolist()
         else:
             context = sorted({*separators, *fixed})
-        contexts, first = self.contexts(tuple(context))
+        codes: NDArray[np.integer] = self.dataset.codes[:, context]
+        contexts, first = index_rows(np.ascontiguousarray(codes))
         weights = weight_by(contexts, self.weights, len(first))
         return _Groups(contexts, labels[first], weights)
 

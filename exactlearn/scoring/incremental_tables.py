@@ -211,22 +211,14 @@ def gains(
     change
         Where the differences go, shape (sets,); those of other sets are left as they are.
     """
-    cells = sets.cells
-    functions = sets.functions
-    function = sets.function
-    holding = sets.holding
-    step = sets.step
-    codes = rows.codes
     w = rows.weights[row]
-    by = state - codes[row, variable]
+    by = state - rows.codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
-        s = holding[at]
-        here = cell_of(sets, s, codes, row)
-        there = here + by * step[at]
-        f = function[s]
-        n = cells[here]
-        m = cells[there]
-        change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
+        s = sets.holding[at]
+        here = cell_of(sets, s, rows.codes, row)
+        there = here + by * sets.step[at]
+        fall = rise(sets.functions, sets.function[s], sets.cells[here], -w)
+        change[s] = fall + rise(sets.functions, sets.function[s], sets.cells[there], w)
 
 
 @in_place_kernel
@@ -247,17 +239,15 @@ def change_cell(
     change
         What :func:`gains` has filled in.
     """
-    cells = sets.cells
-    codes = rows.codes
     w = rows.weights[row]
-    by = state - codes[row, variable]
+    by = state - rows.codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         s = sets.holding[at]
-        here = cell_of(sets, s, codes, row)
-        cells[here] -= w
-        cells[here + by * sets.step[at]] += w
+        here = cell_of(sets, s, rows.codes, row)
+        sets.cells[here] -= w
+        sets.cells[here + by * sets.step[at]] += w
         sets.values[s] += change[s]
-    codes[row, variable] = state
+    rows.codes[row, variable] = state
 
 
 @in_place_kernel

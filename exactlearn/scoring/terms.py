@@ -119,15 +119,6 @@ def value(functions: Functions, i: int, n: float) -> float:
 @in_place_kernel
 def rise(functions: Functions, i: int, n: float, w: float) -> float:
     """Return by how much function ``i`` rises from a count of ``n`` to ``n + w``."""
-    if (
-        functions.table.shape[1] == functions.length
-    ):  # all counts are whole and tabulated
-        return float(functions.table[i, int(n + w)] - functions.table[i, int(n)])
-    return _interpolated_rise(functions, i, n, w)
-
-
-@in_place_kernel
-def _interpolated_rise(functions: Functions, i: int, n: float, w: float) -> float:
     return value(functions, i, n + w) - value(functions, i, n)
 
 
