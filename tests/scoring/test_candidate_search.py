@@ -9,7 +9,7 @@ from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
-from exactlearn.scoring import candidate_search
+from exactlearn.scoring import candidate_search, parent_set_tree
 from exactlearn.scoring.candidate_search import Budget, CandidateSearch
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
@@ -114,7 +114,7 @@ def test_limited_time_scores_single_parents_first():
 
 
 def test_a_full_queue_gives_up_its_worse_half(monkeypatch):
-    monkeypatch.setattr(candidate_search, "QUEUE_ROOM", 16)
+    monkeypatch.setattr(parent_set_tree, "QUEUE_ROOM", 16)
     data = make(np.random.default_rng(3).integers(0, 2, (300, 14)), [2] * 14)
     problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=PLENTY)
     everything = candidate_parent_sets(data, BDeu(1), max_parents=3)
