@@ -107,6 +107,7 @@ class Blocks(Displayed, shown="sources variables states"):
         control = SearchControl.within()
         n_rows = 0
         has_weight = self.weights is None
+        # A limit ends the blocks; the caller sees the rows that were read.
         for source in self.sources:
             if control.is_over:
                 return
@@ -207,6 +208,7 @@ class _Labels:
         self.source = rows.source
         self.rows += len(rows.lines)
         self.names = self.names or tuple(column.name for column in rows.columns)
+        # Columns with declared states need no first pass.
         _, declared = split_declared(self.blocks.states)
         undeclared = {*(self.blocks.variables or self.names)} - {*declared}
         for column in rows.columns:
@@ -233,6 +235,7 @@ class _Labels:
         """Add the labels of a column; return how many there are now."""
         name = column.name
         before = self.columns.get(name, Column(name, (), _NO_ROWS))
+        # Listed states stand first, in their order, though no cell may have them.
         counts: Counter[str] = Counter(dict.fromkeys(column.listed, 0))
         for part in (before, column):
             counts.update(dict(zip(part.labels, part.counts, strict=False)))

@@ -147,6 +147,7 @@ def find_equal_states(
     codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
     if not any(map(has_other_forms, states)):
         return codes
+    # First equal values, then equal numbers: 007 is a code beside 7, and 7 where 7 is no state.
     for key in (value_of, number_value_of):
         unknown = np.flatnonzero(codes == MISSING).tolist()
         places = unique_places(states, key) if unknown else {}
@@ -168,6 +169,7 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int6
     >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5")).tolist()
     [1, 0, 1, -1]
     """
+    # Bins only hold labels that are no state themselves.
     codes = find_equal_states(labels, states)
     unknown = codes == MISSING
     if not unknown.any():
@@ -258,6 +260,7 @@ class Column:
             of_labels.append(code)
         # The code -1 reads the last entry: missing stays missing.
         places = np.array([*of_labels, MISSING], code_type(len(position)))
+        # Counts of labels that are joined add up; the last one is that of missing cells.
         totals = np.zeros(len(position) + 1, np.int64)
         np.add.at(totals, places, self.counts)
         listed = dict.fromkeys(names[state] for state in self.listed if state in names)
@@ -508,6 +511,7 @@ class NamedVariables:
             raise OptionError(
                 f"expected two models of the same variables, but only one has {strange[0]!r}"
             )
+        # Each state of one model must have one place in the other.
         places: dict[str, list[int]] = {}
         for name, states in ours.items():
             places[name] = find_equal_states(theirs[name], states).tolist()

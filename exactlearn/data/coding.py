@@ -85,6 +85,98 @@ class CodingOptions(NamedTuple):
     unseen: Unseen | None = None
 
 
+class _Plan(NamedTuple):
+    """States of the columns, filled column by column.
+
+    Attributes
+    ----------
+    states
+        States of each column that is a variable, by name.
+    unusable
+        The columns that are no variables as they stand.
+    faults
+        Messages of errors.
+    """
+
+    states: dict[str, tuple[str, ...]]
+    unusable: list[discretisation.Unusable]
+    faults: list[str]
+
+    def add(
+        self,
+        rows: LabelledRows,
+        column: Column,
+        options: CodingOptions,
+        given: Mapping[str, Sequence[str]],
+        categorical: Collection[str],
+    ) -> None:
+        """Add a column: its given states, its bins, its labels, or why it is no variable.
+
+        Parameters
+        ----------
+        rows, column
+            The rows, and one of their columns.
+        options
+            Rules for columns that are cut into bins, and whether others are tidied.
+        given
+            States that are declared, or that the source lists.
+        categorical
+            Columns of which every value is declared to be a state.
+
+        Raises
+        ------
+        DataError
+            When a label is no given state, or a column to cut has a text or only one value.
+        """
+        name = column.name
+        if name in given:
+            self.states[name] = _declared(rows, column, given[name], options)
+            return
+        rules = options.discretise or {}
+        rule = rules.get(name)
+        if rule is None and not options.tidy and name not in categorical:
+            rule = rules.get("*") if _has_many_numbers(column) else None
+        # Columns without a rule are variables as they stand, or are reported.
+        if rule is None or len(column.labels) < 2:
+            fault = discretisation.unusable(rows, column, name in categorical)
+            if fault is None:
+                self.states[name] = tuple(ordered(column.labels))
+                return
+            self.unusable.append(fault)
+            # With tidy numbers are cut, and other such columns left out.
+            rule = rules.get("*", discretisation.RULE)
+            if not (options.tidy and fault.is_cut):
+                return
+        self.states[name] = _bins(rows, column, rule)
+
+    def left_out(
+        self, rows: LabelledRows, options: CodingOptions, is_part: bool
+    ) -> dict[str, str]:
+        """Return why columns are left out, by name.
+
+        Raises
+        ------
+        DataError
+            When there were faults, or columns may not be left out, or all would be.
+        """
+        faults = [*self.faults]
+        if self.unusable and not options.tidy:
+            faults.append(str(discretisation.refusal_of(self.unusable, rows.where)))
+        if faults:
+            raise DataError("\n".join(faults))
+        left_out = {x.name: x.why for x in self.unusable if not x.is_cut}
+        if not self.states and not is_part:
+            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
+            raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
+        return left_out
+
+
+def _has_many_numbers(column: Column) -> bool:
+    """Return whether a column holds nothing but numbers, and many of them."""
+    is_many = bool(column.name) and len(column.labels) > MANY
+    return is_many and not np.isnan(column.numbers[:-1]).any()
+
+
 @dataclass(frozen=True)
 class TableCoding:
     """The states of columns, once they are found, and the codes that rows have for them.
@@ -122,57 +214,27 @@ class TableCoding:
         """
         categorical, declared = split_declared(options.states or {})
         rules = options.discretise or {}
-        columns = [x if x.name in declared else x.joined() for x in rows.columns]
+        # Labels of one value are joined where states are not declared.
+        undeclared = [x.joined() for x in rows.columns if x.name not in declared]
+        joined = {column.name: column for column in undeclared}
+        columns = [joined.get(column.name, column) for column in rows.columns]
         rows = replace(rows, columns=columns)
         # States that are declared, or that the source lists.
         given = {**_listed_states(rows, {*declared, *rules}), **declared}
         to_find = [column for column in columns if column.name not in given]
         discretisation.check_texts(to_find, rows.where, options.missing)
-        # States of each column, or why it is no variable.
-        rule_of_all = rules.get("*", discretisation.RULE)
-        states: dict[str, tuple[str, ...]] = {}
-        unusable: list[discretisation.Unusable] = []
-        faults: list[str] = []
+        # States of each column, or why it is no variable: one error, or one warning of each kind.
+        plan = _Plan({}, [], [])
         for column in columns:
-            name = column.name
             try:
-                if name in given:
-                    states[name] = _declared(rows, column, given[name], options)
-                    continue
-                result = _found_states(rows, column, options, name in categorical)
-                if isinstance(result, discretisation.Unusable):
-                    unusable.append(result)
-                    is_cut = options.tidy and result.is_cut
-                    result = _bins(rows, column, rule_of_all) if is_cut else ()
-                if result:
-                    states[name] = result
+                plan.add(rows, column, options, given, categorical)
             except DataError as error:
-                faults.append(str(error))
-        # One error, or one warning of each kind.
-        if unusable and not options.tidy:
-            faults.append(str(discretisation.refusal_of(unusable, rows.where)))
-        if faults:
-            raise DataError("\n".join(faults))
-        coding = cls(states, {x.name: x.why for x in unusable if not x.is_cut})
-        if not is_part:
-            coding.require_states(rows.where)
-        discretisation.warn_of_columns(unusable, rule_of_all)
-        labelled = [column for column in columns if column.name not in declared]
-        _warn_of_labels(labelled, states, rows.where)
-        return coding
-
-    def require_states(self, where: str) -> None:
-        """Refuse a table without variables.
-
-        Raises
-        ------
-        DataError
-            When all columns were left out; says why.
-        """
-        if not self.states:
-            left_out = self.left_out.items()
-            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out)
-            raise DataError(f"{where}nothing to learn from; left out: {reasons}")
+                plan.faults.append(str(error))
+        left_out = plan.left_out(rows, options, is_part)
+        rule_of_all = rules.get("*", discretisation.RULE)
+        discretisation.warn_of_columns(plan.unusable, rule_of_all)
+        _warn_of_labels(undeclared, plan.states, rows.where)
+        return cls(plan.states, left_out)
 
     def transform(
         self, rows: LabelledRows, unseen: Unseen | None = None
@@ -248,6 +310,7 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
     states = by_name(options.states or {}, "states", names)
     rules = by_name(options.discretise or {}, "discretise", names)
     check_options(states, options.missing, rules)
+    # White space and missing symbols go before states are found.
     rows = rows.read(options.missing)
     coding = TableCoding.fit(rows, options._replace(states=states, discretise=rules))
     return coding.transform(rows, options.unseen)
@@ -271,58 +334,22 @@ def _warn_of_labels(
     codes: list[str] = []
     for column in columns:
         of_column = states.get(column.name, ())
-        one_state = [
-            joined_labels(state, labels)
-            for state, labels in column.synonyms.items()
-            if state in of_column
-        ]
-        apart = [*map(listed_labels, codes_beside_numbers(of_column))]
-        for texts, columns_with_texts in ((one_state, joined), (apart, codes)):
-            if texts:
-                columns_with_texts.append(f"column {column.name!r}: {'; '.join(texts)}")
-    lines = []
-    if joined:
-        lines.append(
-            f"{where}labels that denote one value are one state: {', '.join(joined)}"
-        )
-    if codes:
-        lines.append(
-            f"{where}labels with leading zeros are codes, other states than their numbers: "
-            f"{', '.join(codes)}"
-        )
+        groups = column.synonyms
+        one_state = [joined_labels(x, groups[x]) for x in groups if x in of_column]
+        if one_state:
+            joined.append(f"column {column.name!r}: {'; '.join(one_state)}")
+        apart = "; ".join(map(listed_labels, codes_beside_numbers(of_column)))
+        if apart:
+            codes.append(f"column {column.name!r}: {apart}")
+    kinds = {
+        "labels that denote one value are one state": joined,
+        "labels with leading zeros are codes, other states than their numbers": codes,
+    }
+    lines = [
+        f"{where}{kind}: {', '.join(kinds[kind])}" for kind in kinds if kinds[kind]
+    ]
     if lines:
         warn_caller("\n".join(lines), StateWarning)
-
-
-def _found_states(
-    rows: LabelledRows, column: Column, options: CodingOptions, is_categorical: bool
-) -> "tuple[str, ...] | discretisation.Unusable":
-    """Return the states of a column without given ones, or why it is no variable.
-
-    Parameters
-    ----------
-    rows, column
-        The rows, and one of their columns.
-    options
-        Rules for columns that are cut into bins, and whether others are tidied.
-    is_categorical
-        Whether every value is declared to be a state.
-
-    Raises
-    ------
-    DataError
-        When a column to cut has a text, or only one value.
-    """
-    rules = options.discretise or {}
-    rule = rules.get(column.name)
-    is_many = bool(column.name) and len(column.labels) > MANY
-    if rule is None and is_many and not options.tidy and not is_categorical:
-        has_text = np.isnan(column.numbers[:-1]).any()
-        rule = None if has_text else rules.get("*")
-    if rule is not None and len(column.labels) > 1:
-        return _bins(rows, column, rule)
-    fault = discretisation.unusable(rows, column, is_categorical)
-    return tuple(ordered(column.labels)) if fault is None else fault
 
 
 def by_name(
@@ -360,6 +387,7 @@ def check_options(
     discretise: Mapping[str, str],
 ) -> None:
     """Raise an :class:`OptionError` when declared states or rules contradict each other."""
+    # Rules, then each declaration beside the other options.
     for rule in discretise.values():
         discretisation.parse_rule(rule)
     for name, declared in states.items():
@@ -430,6 +458,7 @@ def _declared(
             f"says {column.arity}; declare as many, or read the line as a row "
             f"({as_written('arities', False)})"
         )
+    # Labels that no declared state stands for.
     unseen = np.flatnonzero(find_states(column.labels, states) == MISSING)
     if not len(unseen) or options.unseen == "missing":
         return tuple(states)
@@ -474,6 +503,7 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     """
     names = column_names(frame)
     left_out = {names[variable_index(column, "drop", names)] for column in drop}
+    # Names must differ among the columns that stay.
     kept = {j: name for j, name in enumerate(names) if name not in left_out}
     if twice := repeated(kept.values()):
         places = ", ".join(str(j + 1) for j, name in kept.items() if name == twice[0])

@@ -144,6 +144,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                 f"variable {names.index('')}: its name is '', expected a text"
             )
         codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
+        # Frozen fields are replaced by their checked forms at once.
         checked: dict[str, Any] = {"names": names, "states": states, "codes": codes}
         if self.weights is not None:
             checked["weights"] = checked_weights(self.weights, len(codes), self.lines)
@@ -281,6 +282,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             raise DataError(
                 f"{states.size} values for {len(rows)} missing cells: give one each"
             )
+        # The first value that is no state is reported.
         sizes = self.cardinalities[columns]
         for cell in np.flatnonzero((states < 0) | (states >= sizes))[:1].tolist():
             raise DataError(
@@ -339,6 +341,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         cells = np.arange(len(losses))
         columns = self.missing_cells[:, 1]
         is_state = np.arange(losses.shape[1]) < self.cardinalities[columns, None]
+        # The value itself is no alternative.
         is_state[cells, np.asarray(values, np.int64)] = False
         # An infinite loss is one, too.
         finite = np.minimum(losses, np.finfo(np.float64).max)
@@ -491,6 +494,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
                 f"none of {self.n_rows} rows has weight: expected one to draw from"
             )
         are_counts = total <= _MAX_DRAWN and (weights == np.floor(weights)).all()
+        # Rows that stand for several are drawn as so many.
         if self.weights is not None and are_counts:
             counts = rng.multinomial(int(total), weights / total)
             drawn = counts.astype(np.float64)
@@ -562,6 +566,7 @@ def as_dataset(
     states = {column: of_model[column] for column in columns if column in of_model}
     if not states:
         raise unknown_columns(columns, model.names)
+    # A symbol of a missing cell that is a state of the model is that state.
     all_states = {*chain.from_iterable(states.values())}
     missing = [symbol for symbol in MISSING_SYMBOLS if symbol not in all_states]
     rows = frame_rows(table, [column for column in columns if column not in states])
@@ -721,6 +726,7 @@ def aligned_codes(
         labels = dataset.states[v]
         codes = dataset.codes[:, v]
         aligned[:, i] = state_codes(Column(name, labels, codes), of_model)
+        # Observed cells without a code have a state that the model lacks.
         is_unseen = (aligned[:, i] < 0) & (codes >= 0)
         if not is_unseen.any():
             continue
@@ -732,6 +738,7 @@ def aligned_codes(
                 f"column {name!r}, {dataset.row_place(row)}: the model knows no state {state!r}"
                 f"{did_you_mean(state, of_model)}{cure}"
             )
+        # They count as missing, and one warning lists them with their weights.
         cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
         unseen_labels = np.unique(codes[is_unseen])
         unseen_cells[name] = {labels[k]: float(cells[k]) for k in unseen_labels}

@@ -177,10 +177,12 @@ def _equal_frequency(
     distinct: NDArray[np.float64], counts: NDArray[Any], bins: int
 ) -> tuple[float, ...]:
     """Return the cuts between distinct values nearest to the quantiles, the lower at a tie."""
+    # Weight up to each possible cut, and up to each quantile.
     below = np.cumsum(counts)[:-1]
     targets = np.arange(1, bins) * (counts.sum() / bins)
     right = np.clip(np.searchsorted(below, targets), 0, len(below) - 1)
     left = np.maximum(right - 1, 0)
+    # The nearer one of the two cuts beside each quantile.
     nearest = np.where(targets - below[left] <= below[right] - targets, left, right)
     return tuple(distinct[np.unique(nearest)].tolist())
 
@@ -209,6 +211,7 @@ def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
     if edge.is_integer():
         return edge
     above = np.searchsorted(distinct, edge, side="right")
+    # Rounded to the nearest, else up: the bin is closed above.
     up = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(edge)
     for candidate in (float(f"{edge:.6g}"), float(up)):
         if distinct[above - 1] <= candidate < distinct[above]:
@@ -284,7 +287,7 @@ def unusable(
         return Unusable(name, why, is_cut=True, is_whole=is_whole)
     # Texts: those that name the rows.
     _refuse_texts_among_numbers(rows, column)
-    if count > cells // 2 or count > LARGEST:
+    if count > min(cells // 2, LARGEST):
         why = (
             f"{count} different texts in {cells} cells, so it names rows rather than "
             "groups them"
@@ -336,6 +339,7 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     >>> print(str(refusal_of([Unusable("k", "constant")], "")).partition(",")[0])
     column 'k': constant; let columns be left out
     """
+    # Columns of one reason are named together.
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for column in columns:
         by_reason[column.why].append(repr(column.name))
@@ -351,6 +355,7 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
         cures.append(f"cut numbers into bins ({as_written('discretise', rules)})")
     if whole := {column.name: "*" for column in columns if column.is_whole}:
         cures.append(f"keep each number as a state ({as_written('states', whole)})")
+    # One example stands for the declaration of all.
     states = {columns[0].name: ["A", "B"]}
     cures.append(f"declare their states ({as_written('states', states)})")
     return DataError(f"{where}{listed}; {', or '.join(cures)}")

@@ -204,10 +204,13 @@ def _values_of_states(
     """
     codes = state_codes(column, states)
     _, rank = np.unique([*column.labels, ""], return_inverse=True)
+    # Cells in the order of states, then of numbers, then of labels; missing ones first.
     order = np.lexsort((rank[column.codes], column.numbers[column.codes], codes))
     counts = np.bincount(codes + 1, minlength=len(states) + 1)  # missing cells first
+    # The lower median of each state's cells.
     middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
     rows = order[middle]
+    # A bin without cells takes the cell nearest to its middle.
     for k in np.flatnonzero(counts[1:] == 0).tolist():
         distances = np.abs(column.numbers - np.mean(interval(states[k])))
         nearest = np.lexsort((column.numbers, distances))[0]
@@ -240,6 +243,7 @@ def _with_observed(
         observed = np.flatnonzero(column.codes != MISSING)
         filled.iloc[observed] = cells.iloc[observed].array
         return filled
+    # The code -1 reads the last entry: a missing cell keeps the filled value.
     fitted = [*_fitted_values(cells, column, values, states), None]
     of_rows = [fitted[code] for code in column.codes]
     rows = [row for row, value in enumerate(of_rows) if value is not None]

@@ -89,6 +89,7 @@ def _number_text(label: str) -> str:
     value = number(label)
     if isnan(value):
         return label
+    # Fractions are equal when their first digits are, whole numbers when all are.
     if not value.is_integer():
         return f"{value:.{DIGITS}g}"
     is_exact = abs(value) < _LARGEST_EXACT
@@ -232,6 +233,7 @@ def interval(name: str) -> tuple[float, float]:
     match = _BIN.fullmatch(name)
     if match is None:
         return nan, nan
+    # An end with the other inequality moves to the next number below.
     left, low, high, right, sign, end = match.groups()
     if not sign:
         ends = (_end(low, below=left == "["), _end(high, below=right != "]"))

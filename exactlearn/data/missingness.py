@@ -296,6 +296,7 @@ def hide_by_graph(
         table = _checked(tables, name, shapes[name])
         probability = table[tuple(values[:, u] for u in parents[k - n])]
         drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
+        # No mechanism hides a whole column: one cell is drawn to stay.
         observed = np.flatnonzero(codes[:, column] != MISSING)
         hidden = observed[(drawn < probability)[observed]]
         if len(observed) and len(hidden) == len(observed):
@@ -347,6 +348,7 @@ def _driver(
             f"mar depends on {name!r}, which has missing cells; name a complete one"
         )
     require_weight(dataset, "hide cells in")
+    # Probabilities are linear in the state, with the given mean over the rows by weight.
     odds = np.linspace(1, _STEEPNESS, dataset.cardinalities[driver])
     of_rows = odds[dataset.codes[:, driver]]
     mean = weighted_mean(of_rows, dataset.row_weights)
@@ -376,6 +378,7 @@ def _with_a_number_hidden(
     for name, column, size in zip(
         dataset.names, codes.T, dataset.cardinalities.tolist(), strict=True
     ):
+        # Cells that were missing before stay so.
         rows = np.flatnonzero(column != MISSING)
         n_hidden = count
         if is_mnar:
@@ -399,6 +402,6 @@ def _with_a_number_hidden(
                 "cells, and one must stay; hide fewer"
             )
         column[rng.choice(rows, n_hidden, replace=False)] = MISSING
-    causes = {name: (name,) if is_mnar else () for name in dataset.names}
+    causes = {name: (name,) * is_mnar for name in dataset.names}
     hidden = replace(dataset, codes=codes)
     return SimulatedMissingness(hidden, MissingnessGraph(causes), {})

@@ -113,6 +113,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         cells only. MNAR: one depends on a variable that has missing cells, perhaps its own.
         Indicators as causes change nothing: they are observed.
         """
+        # Indicators as causes are observed, and change nothing.
         all_causes = {cause for causes in self.causes.values() for cause in causes}
         if not all_causes:
             return "MCAR"
@@ -133,6 +134,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         indicator_causes: dict[str, tuple[str, ...]] = {}
         for statement in filter(None, map(str.strip, re.split(r"[;\n]", text))):
             name, arrow, listed = map(str.strip, statement.partition("<-"))
+            # A statement: a name, an arrow, and its causes, perhaps none.
             items = [item.strip() for item in listed.split(",")] if listed else []
             if not name or not arrow or "" in items or "<-" in listed:
                 raise FormatError(
@@ -175,6 +177,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         (['x'], ['x', 'y'])
         """
         order = self.variables
+        # Through indicators of other variables, to the variables that these depend on.
         chain = ancestors(self._indicator_parents, map(order.index, variables))
         return frozenset(cause for k in chain for cause in self.causes[order[k]])
 

@@ -215,6 +215,7 @@ def pooled(parts: Sequence[Matrix], table: Dataset) -> Matrix:
     """
     is_state = states_of_cells(table)
     uniform = FLOOR / is_state.sum(axis=1, keepdims=True)
+    # The mean of the logarithms, of distributions without zeros.
     logs = np.log((1 - FLOOR) * np.array(parts) + uniform).mean(axis=0)
     posterior: Matrix = softmax(np.where(is_state, logs, -np.inf), axis=1)
     return posterior
@@ -243,6 +244,7 @@ def fit_pool(dataset: Dataset, learning: Learning) -> tuple[Pool, str]:
     network = independent(dataset)
     ratios: dict[int, Matrix] = {}
     with SearchControl.within(learning.time_limit).running() as control:
+        # What a limit leaves of the components is pooled.
         components = _fitted(dataset, learning, control)
         is_learned = learning.missingness != "ignored" and dataset.n_variables > 1
         if is_learned and not control.is_over:
@@ -265,6 +267,7 @@ def _fitted(
         if control.is_over:
             break
         try:
+            # A component counts only if its posteriors can be computed.
             model = fit(dataset, learning, control)
             if model is not None:
                 model.posterior(dataset)

@@ -328,6 +328,7 @@ def augmented(dataset: Dataset, learning: Learning) -> Imputed:
         As :func:`~exactlearn.augmentation.augment`.
     """
     settled = learning.settled
+    # Score, bounds and limits are those of the learner; t is the radius of t-local.
     options = _shared(learning)
     result = augment(
         dataset, settled.score, method=learning.chosen, t=learning.t, **options
@@ -362,6 +363,7 @@ def learned(dataset: Dataset, learning: Learning) -> Imputed:
     completed = augmented(dataset, learning)
     if completed.parents is None:
         return completed
+    # Parameters of the incomplete table: the completed one is too sure of its values.
     fit = fit_em(dataset, completed.parents, smoothing=settled.smoothing)
     return replace(completed, network=fit.model)
 
@@ -444,9 +446,11 @@ def _best_parents(
     control
         Clock of the search.
     """
+    # No equivalent sample size is best for all tables: those of the networks differ.
     score = learning.settled.score
     if isinstance(score, BDeu):
         score = BDeu(factor * score.ess)
+    # Parent sets of the complete sample, then a short search among DAGs.
     problem = candidate_parent_sets(
         sample,
         score,

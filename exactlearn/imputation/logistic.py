@@ -153,6 +153,7 @@ class Regressions:
 
     def loss(self, weights: Matrix) -> tuple[Matrix, Matrix]:
         """Return the negative log-likelihood of each variable, and its derivative by the scores."""
+        # Log-sum-exp of each variable's scores, less the largest.
         scores = weights @ self.design.T
         largest = np.maximum.reduceat(scores, self.first)
         probabilities = np.exp(scores - self.spread(largest))
@@ -190,6 +191,7 @@ class Regressions:
         def cost(steps: Matrix) -> tuple[float, Matrix]:
             new = moved(steps)
             loss, slope = self.loss(new)
+            # Chain rule through the scaled steps of the free weights.
             gradient = (slope @ self.design + new * penalty) * self.free
             ridge = (penalty * new**2).sum() / 2
             return loss.sum() + ridge, (gradient @ self.scale.T).ravel()
@@ -221,6 +223,7 @@ class Regressions:
         for penalty in PENALTIES:
             if control.is_over:
                 return
+            # The penalty of each pair of variables, spread over their states.
             by_variable = np.maximum(penalty, lowest)[..., None] * factors
             matrix = np.zeros(self.free.shape)
             matrix[:, :-1] = self.spread(by_variable).repeat(self.sizes, axis=1)
@@ -360,6 +363,7 @@ def chained(
     """
     missing = dataset.codes == MISSING
     n_missing = missing.sum(axis=0)
+    # Variables with the fewest missing cells first.
     order = np.argsort(n_missing, kind="stable")
     renewed = np.flatnonzero(n_missing) if variables is None else [*variables]
     first = first_states(dataset.cardinalities)

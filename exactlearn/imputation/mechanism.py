@@ -101,6 +101,7 @@ def learned_missingness_graph(
         return MissingnessGraph({})
     posterior = averaged_posterior(networks, dataset)
     marginals = averaged_posterior(networks, unobserved_row(dataset))
+    # The most probable cause by what it adds to the log-likelihood.
     gains = _gains(dataset, posterior, marginals, partly)
     causes: dict[str, tuple[str, ...]] = {}
     for v, cause in zip(partly.tolist(), _likeliest_causes(gains), strict=True):
@@ -230,6 +231,7 @@ def is_not_at_random(
     degrees = 0
     for v, p in enumerate(marginals):
         if missing.weight(v) > 0 and at_random.weight(v) > 0:
+            # Wilks' statistic of a variable, and its degrees of freedom.
             ratio = _log_likelihood_ratio(missing, at_random, v, p, TEST_PSEUDO_CELLS)
             statistic += 2 * ratio
             degrees += int((p > 0).sum()) - 1
@@ -326,6 +328,7 @@ def shifted(
     """
     beta = start
     for _ in range(ROUNDS):
+        # E step: the distribution of each cell; M step: their mean with the prior.
         terms = ratios * beta
         posterior = terms / terms.sum(axis=1, keepdims=True)
         counts = weights @ posterior + pseudo_counts
@@ -395,9 +398,11 @@ def _penalty(dataset: Dataset) -> float:
 def _likeliest_causes(gains: NDArray[np.float64]) -> list[int]:
     """Return each variable's most probable cause, with a prior estimated from all variables."""
     n_others = gains.shape[1] - OTHERS
+    # Nothing, the variable itself, and all others together are equally probable at first.
     prior = np.array([1 / 3, 1 / 3, *[1 / (3 * n_others)] * n_others])
     weights = prior
     for _ in range(PRIOR_ROUNDS):
+        # Empirical Bayes: the prior is the mean posterior of the causes.
         posterior = softmax(gains + np.log(weights), axis=1)
         weights = (posterior.sum(axis=0) + prior) / (len(gains) + 1)
     return [int(cause) for cause in posterior.argmax(axis=1)]

@@ -186,10 +186,17 @@ class Imputer(Displayed, shown="mode learning network draws"):
             instead = "pass a table to fit: Imputer().fit(table)"
             raise refusal("mode", "the name of a mode", self.mode, instead)
         check_fields(self, mode=one_of(MODES))
-        rule = MODE_RULES[self.mode]
-        is_augmentation = self.mode == "augmentation"
-        if is_augmentation and self.learning.learner is None:
+        if self.mode == "augmentation" and self.learning.learner is None:
             self.learning = replace(self.learning, learner="t-local")
+        self._check_learning()
+        networks = () if self.network is None else (self.network,)
+        self._model: Model = NetworkAverage(networks)
+        self._result = Imputed(values=None, network=self.network)
+        self._fitted: Dataset | None = None
+
+    def _check_learning(self) -> None:
+        """Raise an `OptionError` when the options of learning do not go with the mode."""
+        rule = MODE_RULES[self.mode]
         learner = self.learning.learner
         is_given = self.network is not None
         if is_given and not rule.takes_network:
@@ -202,7 +209,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
                 f"the mode '{self.mode}' learns networks from drawn completions; leave the learner "
                 "out"
             )
-        if is_augmentation and learner not in augmentation.METHODS:
+        if self.mode == "augmentation" and learner not in augmentation.METHODS:
             raise OptionError(
                 f"the mode 'augmentation' needs one of the learners "
                 f"{', '.join(augmentation.METHODS)}, found '{learner}'; with that one, "
@@ -214,10 +221,6 @@ class Imputer(Displayed, shown="mode learning network draws"):
                 "why cells are missing is learned beside a network that is learned; leave "
                 f"missingness 'ignored' for the mode '{self.mode}'"
             )
-        networks = () if self.network is None else (self.network,)
-        self._model: Model = NetworkAverage(networks)
-        self._result = Imputed(values=None, network=self.network)
-        self._fitted: Dataset | None = None
 
     @checked_arguments()
     def fit(self, dataset: DatasetLike) -> Self:
@@ -257,6 +260,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         OptionError, TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
         """
+        # A given network needs no learning; a learned one is learned anew.
         is_given = self.network is not None and self._fitted is None
         if not is_given:
             self._fitted = dataset
@@ -301,6 +305,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
         OptionError, DataError, TooLargeError
             As :meth:`transform`.
         """
+        # One table, unless completions are drawn.
         table = self._table(dataset)
         if table.is_complete:
             return (table,)
@@ -338,6 +343,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
             return result
         network = self._network
         parents = network.reordered(table).parents
+        # The score of the completed table with the network's structure.
         completed = table.complete(values)
         score = total_score(completed, parents, self.learning.settled.score)
         return replace(result, parents=parents, network=network, score=score)

@@ -141,6 +141,7 @@ def indicator_tests(
         return ()
     from scipy.stats import false_discovery_control  # takes long to import
 
+    # As many permutations as the smallest p-value needs to pass the adjustment.
     draws = min(max(DRAWS, DRAWS_PER_TEST * len(tables)), MAX_DRAWS)
     tests = [_test(*table, draws, rng) for table in tables]
     adjusted = false_discovery_control([test.p_value for test in tests])
@@ -188,6 +189,7 @@ def _test(
     """
     states = counts.sum(axis=1)
     total = float(counts.sum())
+    # Expected counts under independence, and twice the divergence from these.
     expected = states[:, None] * (counts.sum(axis=0) / total)
     divergence = float((xlogy(counts, counts) - xlogy(counts, expected)).sum())
     rates = counts[:, 1] / states
@@ -196,6 +198,7 @@ def _test(
     is_fractional = (counts != np.rint(counts)).any()
     is_permuted = bool(expected.min() < LEAST_EXPECTED and not is_fractional)
     p_value = float(chdtrc(degrees, statistic))
+    # Small expected counts: few permutations first, more where they leave it open.
     if is_permuted:
         p_value = _permuted(counts, DRAWS, rng)
         if draws > DRAWS and p_value < 20 / DRAWS:
@@ -295,6 +298,7 @@ def _chosen_by_em(
             smoothing=SMOOTHING,
             tolerance=1e-5,
         )
+        # BIC: a probability for each configuration of an indicator's causes, and the prior odds.
         n_parameters = 0
         for family in candidate.parents(dataset.names):
             n_parameters += prod(dataset.cardinalities[[*family]].tolist())
@@ -303,6 +307,7 @@ def _chosen_by_em(
         return log_likelihood - penalty * n_parameters - margin * n_own
 
     best = bic(graph)
+    # One cause after the other, as long as BIC rises.
     for name, suspects in [*suspected.items()] * PASSES:
         for cause in suspects:
             candidate = replace(graph, causes={**graph.causes, name: (cause,)})

@@ -162,6 +162,7 @@ def impute_mice(dataset: Dataset, learning: Learning) -> Imputed:
     """Draw several completions by chained logistic regressions; return the mean distributions."""
     control = SearchControl.within(learning.time_limit)
     rng = np.random.default_rng(learning.seed)
+    # At least one table, however short the time.
     parts: list[Imputed] = []
     while len(parts) < TABLES and not (parts and control.is_over):
         in_time = replace(learning, time_limit=control.remaining)
@@ -219,6 +220,7 @@ def _chained(
             n_states=int(dataset.cardinalities[v]),
             seed=learning.seed,
         )
+        # The next variables see the prediction, or a state drawn from it.
         predicted = predict(column)
         inputs[hidden, of_variable] = (
             predicted if rng is None else _drawn(predicted, rng)
@@ -316,6 +318,7 @@ def _boosted(column: Column) -> Matrix:
     counts = np.bincount(column.states, minlength=column.n_states)
     is_frequent = counts[column.states] > 1
     frequent_states = np.flatnonzero(counts > 1)
+    # A state of one row keeps its proportion; the trees divide the rest.
     proportions = np.where(counts == 1, counts / len(column.states), 0.0)
     frequent = column._replace(
         training=column.training[is_frequent], states=column.states[is_frequent]
