@@ -6,7 +6,8 @@ from itertools import count
 
 import pytest
 
-from exactlearn.errors import SolverError
+from exactlearn.commands.output import Answer, Output
+from exactlearn.errors import OptionError, SolverError
 from exactlearn.solvers.relaxation import LinearProgram
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.command_line import fails, write_hard_scores
@@ -64,3 +65,18 @@ def test_a_component_solver_without_memory_leaves_the_incumbent(
         message == "Error: not enough memory: take fewer rows, variables or parents\n"
     )
     require_answer(tmp_path / "out.json")
+
+
+def test_a_file_that_cannot_be_written_keeps_back_no_other_file_and_no_answer(capsys):
+    written = []
+
+    def fail():
+        raise OptionError("no place")
+
+    output = Output(as_json=True)
+    writers = [fail, lambda: written.append("trace"), fail]
+    answer = output.written(Answer(record={"score": -1.0}, writers=writers))
+    assert written == ["trace"]
+    with pytest.raises(OptionError, match="no place"):
+        output.answer(answer)
+    assert json.loads(capsys.readouterr().out) == {"score": -1.0}
