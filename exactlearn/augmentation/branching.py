@@ -71,6 +71,7 @@ def branch(task: Task, pool: SolutionPool) -> bool:
         if dual is None:
             return False
         incumbent.nodes += 1
+        # the node is closed, or climbed from at the 1st, 2nd, 4th, 8th ... node
         if dual.bound <= pool.target:
             continue
         if incumbent.nodes & (incumbent.nodes - 1) == 0:
@@ -163,6 +164,7 @@ def _root(
     cells = relaxation.cells
     if incumbent.is_over:
         return None
+    # clusters of the families' relaxation, whose multipliers give a first bound
     problem = families.problem(relaxation.upper)
     multipliers = cluster_multipliers(problem.relative, incumbent)
     incumbent.prove(multipliers.bound(problem))
@@ -176,6 +178,7 @@ def _root(
         multipliers = subgradient_method(
             master, relaxation, multipliers, target, incumbent.prove, steps
         )
+    # the best multipliers, by which families and states are left out
     limit = ROOT_STALL_LIMIT
     target = pool.target
     dual = solve_dual(
@@ -234,6 +237,7 @@ def _solve_relaxation(
         node.refresh(numbers[stale])
         node.freshen(node.upper, stale.tolist(), at_once)
         at_once *= 2  # selections that alternate cost more than bounds
+    # the majority of the local completions, improved cell by cell, is a solution
     votes = np.zeros(node.cells.multipliers.shape[1:], np.int64)
     for completion in map(node.best_completion, numbers.tolist()):
         votes[completion.cells, completion.states] += 1

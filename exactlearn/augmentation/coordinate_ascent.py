@@ -110,6 +110,7 @@ def cell_losses(
     total = store.scores.sum()
     losses = np.full((len(cells), int(dataset.cardinalities.max(initial=0))), np.nan)
     losses[np.arange(len(cells)), values] = 0.0
+    # each single move, under which only the families that hold the cell change
     number = np.full(dataset.codes.shape, -1)
     number[tuple(cells.T)] = np.arange(len(cells))
     for move in store.single_moves(distinct=False):

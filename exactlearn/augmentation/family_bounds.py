@@ -88,11 +88,15 @@ def _bound_of_rest(
     begin: int,
     earlier: NDArray[np.float64],
     work: NDArray[np.int64],
+    max_work: int,
 ) -> float:
-    """Return the most that the rows from number ``begin`` on can add.
+    """Return the most that the rows from number ``begin`` on can add; infinite without time for it.
 
     ``earlier`` holds the weight of rows before that can be in each cell, 0 before and after.
     """
+    if work[0] > max_work and begin < len(incomplete.rows):
+        return np.inf
+    # each row gains at most what it would beside all rows before it, in its cell and no other
     total = 0.0
     for k in range(begin, len(incomplete.rows)):
         work[0] += incomplete.end[k] - incomplete.first[k]
@@ -169,10 +173,9 @@ def _search(
             # bound the node; without time for that, the first leaf ends the search
             nodes += 1
             is_entering = False
-            bound = np.inf
-            if work[0] <= max_work or k == n:
-                rest = _bound_of_rest(family, table, incomplete, k, earlier, work)
-                bound = scores[k] + rest
+            bound = scores[k] + _bound_of_rest(
+                family, table, incomplete, k, earlier, work, max_work
+            )
             if nodes == 1:
                 root = bound
             if k == n and bound > best:
@@ -182,13 +185,14 @@ def _search(
             if bound <= best + LEAST_IMPROVEMENT + ROUNDING * abs(best):
                 k -= 1
                 continue
-            if work[0] > max_work and best > -np.inf:
-                open_bound = root
-                break
-            if nodes > max_nodes and best > -np.inf:
-                open_bound = max(open_bound, bound)
-                k -= 1
-                continue
+            if best > -np.inf:
+                if work[0] > max_work:
+                    open_bound = root
+                    break
+                if nodes > max_nodes:
+                    open_bound = max(open_bound, bound)
+                    k -= 1
+                    continue
             for place in range(incomplete.first[k], incomplete.end[k]):
                 tried[place] = False
         else:
@@ -313,7 +317,9 @@ def best_placement(
     work = np.zeros(1, np.int64)
     if not is_complete and n * n_places > 2 * max_work:
         # too many places for a search: the bound that it would begin with
-        bound = score + _bound_of_rest(family, table, incomplete, 0, earlier, work)
+        bound = score + _bound_of_rest(
+            family, table, incomplete, 0, earlier, work, max_work
+        )
         return Placement(bound, -np.inf, rows[:0], rows[:0], 0.0, work[0])
     # place them by branch and bound
     scores[0] = score

@@ -178,6 +178,7 @@ class FamilyStore:
         moves = moves[self.rows.codes[u[at], v[at]] != state]
         if not distinct:
             return np.asarray(moves, np.int64)
+        # rows with the same codes and weight have the same number
         alike = np.column_stack([self.rows.codes, self.rows.weights])
         row = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
         key = np.column_stack([row[moves[:, 0]], moves[:, 1:]])
@@ -309,6 +310,7 @@ def bound_moves(
                 best[i] -= spare
                 lowest[v, i] = min(lowest[v, i], best[i])
             mark_close(families, scores, change, v, best, close)
+    # the same of families that do not hold the changed variable
     for f in range(len(close)):
         for v in range(n):
             if scores[f] >= lowest[v, families.child[f]]:

@@ -146,6 +146,7 @@ def _undominated(
             return None
         parents = families.flat.parent_set(f)
         family_cells = np.flatnonzero(families.has[f, cells[:, 1]] & (states > 1))
+        # local completions that one of a subset of the parents dominates leave
         scores = _completion_scores(store, f, cells[family_cells], states[family_cells])
         subset_best = np.full(scores.shape, -np.inf)
         for p in parents:
@@ -157,6 +158,7 @@ def _undominated(
                 subset_best = np.maximum(subset_best, subset[1].reshape(shape))
         best[child, parents] = family_cells, np.maximum(scores, subset_best)
         kept = scores > subset_best + TIE
+        # the parent set is enlarged by the artificial variables of its states
         artificial = first[family_cells] + np.argwhere(kept)
         for members, score in zip(
             artificial.tolist(), scores[kept].tolist(), strict=True

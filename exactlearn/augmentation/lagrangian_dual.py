@@ -116,12 +116,14 @@ def solve_dual(
         solved = master.solve(control) if control.goes_on() else None
         if solved is None:
             return None
+        # the duals are multipliers, which give a bound
         node.set_multipliers(solved.cell_multipliers)
         adjusted = node.adjusted(solved.multipliers)
         if adjusted.total < best:
             best = adjusted.total
             best_multipliers = solved.cell_multipliers
             multipliers = solved.multipliers
+        # columns of positive reduced cost, violated clusters and, where these bring little, links
         entered = _enter(master, node, adjusted, solved)
         cuts = master.separate(solved.families)
         lead = best - solved.optimum
@@ -224,6 +226,7 @@ def subgradient_method(
     average = np.zeros(len(families))
     recent: deque[list[LocalCompletion]] = deque(maxlen=MEMORY)
     for k in range(steps):
+        # the bound of the multipliers at hand
         counts = master.clusters.counts
         multipliers = Multipliers(master.clusters.clusters, weights.at, counts)
         node.set_multipliers(charges.at)
@@ -238,6 +241,7 @@ def subgradient_method(
         recent.append(
             [node.best_completion(i) for i in top.tolist() if control.goes_on()]
         )
+        # a subgradient: completions that are charged, less the states in the constant
         slope = np.zeros_like(charges.at) - node.constant_states
         for completion in recent[-1]:
             slope[master.paid(completion)] += 1.0
@@ -245,6 +249,7 @@ def subgradient_method(
         charges.move(slope, size * scale)
         satisfied = master.satisfied.columns_of(top).sum(axis=1)
         weights.move(counts - satisfied, size)
+        # the average of late families is nearly a solution: clusters that it violates enter
         average *= 1.0 - 1.0 / MEMORY
         average[top] += 1.0 / MEMORY
         if k % MEMORY == MEMORY - 1:

@@ -136,6 +136,7 @@ class RestrictedMaster:
 
     def add(self, completion: LocalCompletion) -> bool:
         """Add a local completion as a column; return whether it is new."""
+        # each local completion once
         key = completion.number, completion.states.tobytes()
         if key in self._known:
             return False
@@ -146,6 +147,7 @@ class RestrictedMaster:
             child,
             *(self._link_rows[link] for link in links if link in self._link_rows),
         ]
+        # the rows of clusters that the family satisfies
         satisfied = np.flatnonzero(self.satisfied.columns_of(completion.number))
         rows += [self._cluster_rows[k] for k in satisfied]
         items = np.array(rows, np.int64)
@@ -199,6 +201,7 @@ class RestrictedMaster:
 
     def add_sink_links(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
+        # by how much the completions of a payer with a state exceed the state's proportion
         mass = np.zeros(solved.cell_multipliers.shape)
         for k in np.flatnonzero(solved.completions > LEAST_VIOLATION).tolist():
             mass[self.paid(self._completions[k])] += solved.completions[k]
@@ -249,6 +252,7 @@ class RestrictedMaster:
 
     def restrict(self, node: NodeRelaxation) -> None:
         """Allow the local completions that a node allows; the network's own may be missing."""
+        # fixed cells have their state; completions that contradict them are barred
         filled = node.cells.filled
         complement = np.where(filled[self._cell] == self._state, 0.0, 1.0)
         allowed = [
@@ -257,6 +261,7 @@ class RestrictedMaster:
         ]
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
+        # the network's best completions, so that the program is feasible
         common = node.cells.fill(np.where(filled >= 0, filled, self.values))
         for number in self.network:
             self.add(replace(node, cells=common).best_completion(number))
@@ -276,6 +281,7 @@ class RestrictedMaster:
         shape = self._cells.multipliers.shape
         cell_multipliers = np.zeros(shape)
         proportions = np.zeros(shape[1:])
+        # duals of the links are the multipliers of states, those of clusters have the other sign
         links = np.array([*self._link_rows], np.int64).reshape(-1, 3)
         cell_multipliers[tuple(links.T)] = np.maximum(
             0.0, duals[[*self._link_rows.values()]]
