@@ -107,7 +107,7 @@ def checked_families(
         raise OptionError(
             f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
         )
-    families = tuple(tuple(int(p) for p in family) for family in parents)
+    families = tuple(tuple(map(int, family)) for family in parents)
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
     return families

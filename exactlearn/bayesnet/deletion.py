@@ -399,7 +399,7 @@ class FamilyEstimator:
         table = np.zeros(prod(shape))
         weights: dict[str, float] = {}
         for method in self.methods:
-            smoothing = self.smoothing if method == "f-mcar" else 0.0
+            smoothing = self.smoothing * (method == "f-mcar")
             part, supported = mixture(members, groups, len(table), smoothing)
             table += part
             weights[method] = float(groups.weights[supported].sum())

@@ -148,6 +148,7 @@ class NetworkEM:
         DataError
             If a row is impossible under them.
         """
+        # Families without missing cells were counted before; inference counts the others.
         counts = self.available.copy()
         logs = np.zeros(len(self._codes))
         for k, block in enumerate(self._blocks):

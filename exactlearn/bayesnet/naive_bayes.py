@@ -313,6 +313,7 @@ def component_posteriors(
     responsibilities = np.empty((len(codes), table.shape[1]))
     multiply_rows(table, starts, codes, responsibilities)
     totals = responsibilities.sum(axis=1)
+    # Rows whose products may have underflowed, in logarithms.
     small = np.flatnonzero(totals < LEAST)
     with np.errstate(divide="ignore"):
         if len(small):

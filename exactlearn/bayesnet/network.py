@@ -300,6 +300,7 @@ class BayesianNetwork(
         >>> el.read_network("asia").log_likelihood_rows(table)[:3].round(3).tolist()
         [-1.237, -1.892, -1.786]
         """
+        # The families that a row observes, then those with missing cells, by inference.
         codes = aligned_codes(dataset, self.names, self.states, unseen)
         logs = log_probability_of_families(self, codes)
         incomplete = (codes < 0).any(axis=1)
@@ -353,6 +354,7 @@ class BayesianNetwork(
         Dataset(rows=1000, variables=8)
         """
         codes = np.empty((self.n_variables, rows), np.int16)
+        # Parents before children: each row's distribution of a variable is known by then.
         for i in self.order:
             cumulative = self.tables[i].cumsum(axis=-1)
             family = list(self.parents[i])
@@ -462,6 +464,7 @@ def without_irrelevant_parents(network: BayesianNetwork) -> BayesianNetwork:
     tables = []
     for parents, table in zip(network.parents, network.tables, strict=True):
         rows = table / table.sum(axis=-1, keepdims=True) if parents else table
+        # The last axes first, so that the places of the others stay.
         for axis in reversed(range(len(parents))):
             highest = rows.max(axis=axis)
             lowest = rows.min(axis=axis)

@@ -105,6 +105,7 @@ def best_elimination_order(
     for trial in range(-len(RULES), trials):
         if smallest < np.inf and control.is_over:
             break
+        # An order by another rule or other preferences, and the size of its cliques.
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)
         size = sum(

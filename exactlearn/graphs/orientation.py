@@ -26,7 +26,7 @@ def known_directions(
 
 
 def maximally_oriented(
-    graph: PartiallyDirectedGraph, known: Collection[Arc]
+    graph: PartiallyDirectedGraph, background: Collection[Arc]
 ) -> PartiallyDirectedGraph:
     """Return a CPDAG with the edges directed that known arcs decide on.
 
@@ -34,7 +34,7 @@ def maximally_oriented(
     ----------
     graph
         The CPDAG.
-    known
+    background
         Arcs that some member of the class has together; those between variables that are not
         adjacent do not count.
 
@@ -47,7 +47,7 @@ def maximally_oriented(
     adjacent = graph.adjacencies
     arcs = set(graph.directed)
     edges = symmetric(graph.undirected)
-    new = edges & set(known)
+    new = edges & set(background)
     while new:  # the rules are applied until nothing follows any more
         arcs |= new
         edges -= symmetric(new)
@@ -57,7 +57,7 @@ def maximally_oriented(
 
 
 def oriented_class(
-    parents: Sequence[Collection[int]], known: Collection[Arc] = ()
+    parents: Sequence[Collection[int]], background: Collection[Arc] = ()
 ) -> PartiallyDirectedGraph:
     """Return the CPDAG of a network, with the edges directed that its known arcs decide on.
 
@@ -65,7 +65,7 @@ def oriented_class(
     ----------
     parents
         Parents of each variable.
-    known
+    background
         Directions that are known; those that the network has not do not count.
 
     Examples
@@ -74,11 +74,11 @@ def oriented_class(
     [(0, 1), (1, 2)]
     """
     arcs = PartiallyDirectedGraph.of(parents).directed
-    return maximally_oriented(cpdag(parents), arcs & frozenset(known))
+    return maximally_oriented(cpdag(parents), arcs & frozenset(background))
 
 
 def reversible_arcs(
-    parents: Sequence[Collection[int]], known: Collection[Arc] = ()
+    parents: Sequence[Collection[int]], background: Collection[Arc] = ()
 ) -> frozenset[Arc]:
     """Return the arcs that another network of the class has in the other direction.
 
@@ -86,7 +86,7 @@ def reversible_arcs(
     ----------
     parents
         Parents of each variable.
-    known
+    background
         Arcs that the other networks must have, too.
 
     Examples
@@ -96,7 +96,7 @@ def reversible_arcs(
     """
     return (
         PartiallyDirectedGraph.of(parents).directed
-        - oriented_class(parents, known).directed
+        - oriented_class(parents, background).directed
     )
 
 
