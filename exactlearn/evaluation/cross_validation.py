@@ -293,8 +293,10 @@ def cross_validate(
         raise OptionError(
             "no learner: give the names of some, as in learners=['exact', 'bic']"
         )
+    measures = [*MEASURES[:1], "seconds"]
     if class_ is not None:
         dataset.index(class_)
+        measures = [*MEASURES, "seconds"]
     folds = divided(dataset.row_weights, folds, seed).n
     runs = _planned(dataset, learners, folds, seed, class_)
     control = SearchControl.within(time_limit)
@@ -302,16 +304,15 @@ def cross_validate(
     study = Study([*runs.values()], path, jobs, cluster, on_begin, control)
     study.run()
     # The measures of each fold; a learner may have failed in some folds only.
-    measures = [*(MEASURES if class_ is not None else MEASURES[:1]), "seconds"]
-    found = {}
+    measured = {}
     failures: dict[str, tuple[str, ...]] = {}
     for name in learners:
         records = [study.known(runs[name, k]) or {} for k in range(folds)]
-        found[name] = {key: _measured(records, key) for key in measures}
+        measured[name] = {key: _measured(records, key) for key in measures}
         errors = dict.fromkeys(x["error"] for x in records if "error" in x)
         if errors:
             failures[name] = tuple(errors)
-    return CrossValidation(tuple(learners), folds, found, failures)
+    return CrossValidation(tuple(learners), folds, measured, failures)
 
 
 def _planned(

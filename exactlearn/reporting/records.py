@@ -189,19 +189,20 @@ def support_records(
     # The share and the weight of the networks with each arc, shape (2, tails, heads).
     support = np.zeros((2, len(names), len(names)))
     for (parents, _), proportion in zip(networks, proportions, strict=True):
-        for v, family in enumerate(parents):
-            support[:, list(family), v] += proportion[:, None]
+        arcs = [(p, v) for v, family in enumerate(parents) for p in family]
+        tails, heads = np.array(arcs, np.int64).reshape(-1, 2).T
+        support[:, tails, heads] += proportion[:, None]
     # Sums of rounded proportions may exceed 1.
     adjacent = support + support.transpose(0, 2, 1)
     figures = np.minimum(np.concatenate([support, adjacent]), 1.0)
     keys = ("support", "weight", "adjacency_support", "adjacency_weight")
-    arcs = np.argwhere(support[0] > 0).tolist()
-    arcs.sort(key=lambda arc: (-figures[1, *arc], -figures[0, *arc]))
+    listed = np.argwhere(support[0] > 0).tolist()
+    listed.sort(key=lambda arc: (-figures[1, *arc], -figures[0, *arc]))
     return [
         {
             "parent": names[p],
             "child": names[v],
             **dict(zip(keys, figures[:, p, v].tolist(), strict=True)),
         }
-        for p, v in arcs
+        for p, v in listed
     ]
