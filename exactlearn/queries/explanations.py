@@ -184,6 +184,7 @@ def _branch_and_bound(
         rows[:, order[:depth]] = states
         rows[:, order[depth]] = range(cardinality)
         bounds = expect(graph.layout, graph.parameters, rows, maximised=is_maximised)
+        # Bounds that differ by rounding only are equal.
         for state, bound in enumerate(bounds.tolist()):
             if bound > -inf:
                 heappush(queue, (-round(bound, LOG_DIGITS), (*states, state), bound))

@@ -236,6 +236,7 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
         If following both models together needs tables of more than a hundred million cells.
     """
     network, lowest = _joint_network(_as_network(p), _as_network(q), p.n_variables)
+    # One elimination without evidence gives the distribution of every variable.
     no_evidence = np.full((1, network.n_variables), MISSING, np.int16)
     cells = elimination_cells(network, no_evidence)
     if cells > MAX_CELLS:

@@ -271,6 +271,7 @@ def _eliminated_joint(
     """Return the joint posterior by variable elimination; nothing where that is too large."""
     codes = coded_evidence(model, evidence)
     unobserved = [v for v in targets if codes[v] < 0]
+    # The order of elimination says beforehand how large the tables become.
     plan = plan_elimination(prepared(model), codes, unobserved)
     if not is_affordable([plan]):
         return None
@@ -547,6 +548,7 @@ def _posteriors(
             posterior[rows] = states[:, column]
         return piece
 
+    # Pieces of one size, so that answers do not depend on the number of threads.
     for _ in in_order(answer, -(-len(codes) // PIECE), lambda: None, threads):
         pass
     return posteriors, logs

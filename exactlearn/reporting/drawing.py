@@ -171,7 +171,9 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
             if node in place and parameters[k, state] > 0:
                 arcs.setdefault((node, int(successor)), []).append(states[state])
     # The forest of the variables, drawn as a network beside the graph.
-    above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
+    above: list[Sequence[int]] = []
+    for parent in graph.forest.tolist():
+        above.append((parent,) if parent >= 0 else ())
     return Drawing(
         labels=tuple(
             _box_label(graph.names[graph.variable[node]], _distribution(graph, node))

@@ -91,7 +91,7 @@ def layered_layout(
     passing = np.full(len(layers) - len(layer), lane + space / 2)
     x = _places(rows, links, np.concatenate([extent, passing]), len(layer))
     points = [*zip(x.tolist(), layers.tolist(), strict=True)]
-    courses = tuple(tuple(points[p] for p in chain) for chain in chains)
+    courses = tuple(tuple(map(points.__getitem__, chain)) for chain in chains)
     return LayeredLayout(x=x[: len(layer)], layer=layer, courses=courses)
 
 

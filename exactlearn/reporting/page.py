@@ -261,7 +261,7 @@ def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Marku
 def _families(parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
     """Return the parents of each variable as positions among the variables."""
     position = {name: v for v, name in enumerate(parents)}
-    return [[position[p] for p in family] for family in parents.values()]
+    return [[*map(position.__getitem__, family)] for family in parents.values()]
 
 
 def _picture(

@@ -166,8 +166,10 @@ def _smooth(points: Sequence[Point]) -> list[Point]:
     for (x0, y0), (x1, y1) in pairwise(points):
         pieces.append((x1 - x0) / (y1 - y0) if y1 > y0 else 0.0)
     # The harmonic mean of two slopes of one sign; a course that turns is vertical there.
-    inner = [2 * a * b / (a + b) if a * b > 0 else 0.0 for a, b in pairwise(pieces)]
-    slopes = [pieces[0] / 2, *inner, pieces[-1] / 2]
+    slopes = [pieces[0] / 2]
+    for a, b in pairwise(pieces):
+        slopes.append(2 * a * b / (a + b) if a * b > 0 else 0.0)
+    slopes.append(pieces[-1] / 2)
     curve = [points[0]]
     for k, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
         # Two control points, each a third of the height from its end.

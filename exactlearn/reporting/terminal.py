@@ -135,7 +135,8 @@ def _repeated_columns(table: Table) -> list[int]:
 
 def _with_columns(table: Table, columns: Sequence[int]) -> Table:
     """Return the table with some of its columns."""
-    lines = [[line[k] for k in columns] for line in (table.head, *table.rows)]
+    whole = (table.head, *table.rows)
+    lines = [[*map(line.__getitem__, columns)] for line in whole]
     return replace(table, head=lines[0], rows=lines[1:])
 
 
