@@ -16,6 +16,7 @@ and an edge is significant when its strength is larger than :math:`F^{-1}(t)`. T
 mean distance of t from :math:`F(X)` for uniform X, so it is least at the median of :math:`F(X)`,
 and that is :math:`F(1/2)`, as F is monotone. So the significant edges are those of more than half
 of the samples, and the threshold is the largest strength that is no more than a half.
+Proofs: docs/theory/certainty.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,8 @@
 
 The first is one pass. The second is found by branch and bound over the states of the target
 variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"), from the root of
-the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.flows`.
+the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.flows`; theorem *Best
+configurations*, docs/theory/decision_graphs.md.
 """
 
 from collections.abc import Sequence

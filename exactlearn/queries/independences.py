@@ -3,7 +3,8 @@
 Given the node of a variable that a row reaches, the variable and all below it in the forest are
 independent of all other variables (Jaeger 2004, Proposition 3.3; THESIS, 3.38). Which node that is
 depends on the states of some ancestors, often on fewer of them in some contexts. A state of
-probability zero leads nowhere, so no statement takes notice of it.
+probability zero leads nowhere, so no statement takes notice of it. The proof is in section
+*Independences* of docs/theory/decision_graphs.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

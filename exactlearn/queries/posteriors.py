@@ -1,7 +1,7 @@
 """Posterior queries on models of any language: of one case by names, or of each row of a table.
 
 Rows are answered on all cores, in pieces of one size, so that answers do not depend on the number
-of threads.
+of threads. Elimination and its pruning: docs/theory/inference.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
