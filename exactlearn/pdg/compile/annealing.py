@@ -264,6 +264,7 @@ class SetTables:
         """
         inside, over = tree.sets(move)
         if inside not in self._tables:
+            # The signatures of the new set, by the set above it with its other parts weighed in.
             upper = Conditioned(
                 self.residuals, over, move.above, self._tables[over].signatures
             )
@@ -273,6 +274,7 @@ class SetTables:
             signatures = rows[index_rows(rows)[1]]
             if len(signatures) > max_signatures:
                 return None
+            # Its nodes, by the tables of the sets below it.
             lower = Conditioned(self.residuals, inside, move.top, signatures)
             nodes = np.empty((*lower.weights.shape, len(move.below)), np.int32)
             for i, child in enumerate(sorted(move.below)):
@@ -373,6 +375,7 @@ class Annealing:
             grown += self.tables.cost_in(tree, changed)
             self.tables.meet(tree, changed)
             made += 1
+        # Metropolis: accept the moves together, or undo them.
         if grown <= 0 or rng.random() < exp(-grown / (temperature * self.size)):
             self.size += grown
         else:

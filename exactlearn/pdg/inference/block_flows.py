@@ -281,7 +281,9 @@ def reach(
     observed = block.observed
     mark = block.mark
     queue = block.queue
-    tail = head = 0
+    # The roots, then breadth first what the nodes in the queue lead to.
+    tail = 0
+    head = 0
     for variable in layout.order:
         if layout.forest[variable] < 0:
             queue[tail] = layout.first_node[variable]
@@ -311,9 +313,9 @@ def _plus(a: float, b: float, logs: bool | None) -> float:
     """Add two numbers of the semiring."""
     if logs is None:
         return a + b
-    if a < b:
-        a, b = b, a
-    return a if b == -np.inf else a + log1p(exp(b - a))
+    larger = max(a, b)
+    smaller = min(a, b)
+    return larger if smaller == -np.inf else larger + log1p(exp(smaller - larger))
 
 
 @in_place_kernel

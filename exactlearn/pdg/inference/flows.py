@@ -184,7 +184,7 @@ def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph |
     """
     row = np.full((1, graph.n_variables), -1, np.int16)
     row[0, : len(codes)] = codes
-    counts, logs = expect_counts(graph.layout, graph.parameters, row, np.ones(1))
+    counts, logs = expect_counts(graph.layout, graph.parameters, row)
     return None if logs[0] == -np.inf else graph.with_counts(counts)
 
 

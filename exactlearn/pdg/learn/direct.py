@@ -12,7 +12,6 @@ CHILD, ALARM and INSURANCE, 500 and 1,000 rows.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,13 +113,13 @@ def learn_direct(
             "no size_weight was given: give one at least, or leave them out for BIC"
         )
     check_smoothing(smoothing)
+    reported_smoothing = 1.0 if smoothing is None else smoothing
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
         # Graphs to start from: the given one, and those of networks.
         graphs = [] if start is None else [start.reordered(dataset)]
-        for size_weight in sorted({scores[0].size_weight, scores[-1].size_weight}):
-            if not control.is_over:
-                graphs.append(network_start(dataset, size_weight, seed))
+        extremes = sorted({scores[0].size_weight, scores[-1].size_weight})
+        graphs += _network_graphs(dataset, extremes, seed, control)
         # Their forests, the chain, and the forest that is grown.
         forests = [graph.forest for graph in graphs]
         forests.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
@@ -131,19 +130,21 @@ def learn_direct(
         for score in scores:
             if models and control.is_over:
                 break
-            best = -inf
+            candidates: list[LearnedGraph] = []
             for populated in _improved(rows, score, structures, control):
-                model = score.learned(populated.graph, populated.log_likelihood)
-                if model.score > best:
-                    best = model.score
-                    best_model = model
+                candidates.append(
+                    score.learned(populated.graph, populated.log_likelihood)
+                )
+                best = max(candidates, key=lambda model: model.score)
                 if on_model is not None:
-                    count = 1.0 if smoothing is None else smoothing
                     smoothed = partial(
-                        tuned_smoothing, best_model.graph, dataset, smoothing=count
+                        tuned_smoothing,
+                        best.graph,
+                        dataset,
+                        smoothing=reported_smoothing,
                     )
-                    on_model(best_model, smoothed)
-            models.append(best_model)
+                    on_model(best, smoothed)
+            models.append(best)
         finished = not control.is_over
         for k, model in enumerate(models):
             graph = tuned_smoothing(
@@ -151,6 +152,16 @@ def learn_direct(
             )
             models[k] = replace(model, graph=graph)
     return LearnedGraphs(tuple(models), finished)
+
+
+def _network_graphs(
+    dataset: Dataset, size_weights: Sequence[float], seed: int, control: SearchControl
+) -> Iterator[DecisionGraph]:
+    """Yield the graph of a network learned with each weight, until the search is over."""
+    for size_weight in size_weights:
+        if control.is_over:
+            break
+        yield network_start(dataset, size_weight, seed)
 
 
 def _first_structures(

@@ -92,6 +92,7 @@ def mutual_information(
                 # The code -1 is the last row or column.
                 table[codes[d, i], codes[d, j]] += weights[d]
             joint = pair_probabilities(table, iterations, tolerance)
+            # Equation 24, with the margins in the last row and column.
             value = 0.0
             for h in range(cardinalities[i]):
                 for k in range(cardinalities[j]):
@@ -211,9 +212,11 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     # The largest edges of all: of a positive cost each, which is no missing edge for scipy.
     cost = np.where(gain > min_gain, gain.max() + 1.0 - gain, 0.0)
     np.fill_diagonal(cost, 0.0)
+    # The spanning forest without directions.
     edges = minimum_spanning_tree(np.triu(cost)).toarray() > 0
     edges |= edges.T
     total = np.where(edges, gain, 0.0).sum(axis=1)
+    # Each tree hangs from the variable with the largest sum over its edges.
     forest = np.full(len(r), -1, np.int32)
     seen = np.zeros(len(r), np.bool_)
     for root in np.argsort(-total, kind="stable").tolist():

@@ -119,6 +119,7 @@ def populate(
     order = forest_order(forest)
     children = forest_children(forest)
     reached = np.zeros((len(forest), len(rows.row_weights)), np.int32)
+    # The nodes that are left of each variable, and the weight of the rows with each state there.
     kept: dict[int, NDArray[np.int32]] = {v: successors[v][:1].copy() for v in order}
     counts: dict[int, NDArray[np.float64]] = {}
     for v in order:
@@ -127,6 +128,7 @@ def populate(
         n_nodes = len(kept[v])
         masses = np.bincount(cells, rows.row_weights, n_nodes * r).astype(np.float64)
         counts[v] = masses.reshape(n_nodes, r)
+        # Each edge leads to a node that rows reach; those are the child's.
         for place, child in enumerate(children[v]):
             heads, origin = occupied(kept[v][:, :, place], counts[v])
             kept[v][:, :, place] = heads
@@ -160,6 +162,7 @@ def expanded_structure(
         nodes = int(reached[v].max()) + 1
         edges = reached[v] * r + rows.codes[:, v]
         mass = np.bincount(edges, rows.row_weights, nodes * r)
+        # The edges with most rows get nodes of their own, the others share the first one.
         heads = np.zeros(nodes * r, np.int32)
         kept = np.argsort(-mass, kind="stable")[: most_nodes - 1]
         kept = kept[mass[kept] >= support]
