@@ -264,13 +264,14 @@ def _fitted_values(
 
     dtype = values.dtype
     # A label of a state is the fitted value, and one of a category that no row had is the category.
-    names = [*states]
+    names = states
     fitted = [*values]
     if isinstance(dtype, pd.CategoricalDtype):
         names = [*map(label_of, dtype.categories)]
         fitted = [*dtype.categories]
     codes = find_equal_states(column.labels, names)
-    in_type = [None if code == MISSING else fitted[code] for code in codes]
+    fitted.append(None)  # which the code -1 of other labels reads
+    in_type = [fitted[code] for code in codes]
     # Other labels are kept as numbers or texts where these are of the type.
     for k in np.flatnonzero(codes == MISSING).tolist():
         number = float(column.numbers[k])

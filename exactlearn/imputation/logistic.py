@@ -82,7 +82,7 @@ ROUNDS = 2
 """Most rounds of prediction over all variables."""
 
 TOLERANCE = 1e-3
-"""Largest change of a share that ends the rounds."""
+"""Change of a proportion in a round below which the rounds end; the default of scikit-learn."""
 
 
 @dataclass(eq=False)
@@ -291,7 +291,7 @@ class ChainedLogistic:
 
         proportions = with_proportions(table, self.proportions)
         with threadpool_limits(1):
-            chained(table, proportions, renew, rounds=ROUNDS, tolerance=TOLERANCE)
+            chained(table, proportions, renew, rounds=ROUNDS)
         return cell_probabilities(proportions, table)
 
 
@@ -331,7 +331,6 @@ def chained(
     renew: Renew,
     *,
     rounds: int,
-    tolerance: float,
     variables: Iterable[int] | None = None,
     control: SearchControl = UNLIMITED,
 ) -> str:
@@ -348,9 +347,7 @@ def chained(
     renew
         Predicts the missing cells of one variable.
     rounds
-        Most rounds over all variables.
-    tolerance
-        Largest change of a share in a round that ends the rounds.
+        Most rounds over all variables; a change below `TOLERANCE` ends them.
     variables
         Those to renew, all with missing cells when left out.
     control
@@ -374,6 +371,6 @@ def chained(
                 return control.status
             rows = missing[:, v]
             proportions[rows, first[v] : first[v + 1]] = renew(proportions, v, rows)
-        if abs(proportions - before).max(initial=0.0) < tolerance:
+        if abs(proportions - before).max(initial=0.0) < TOLERANCE:
             break
     return "heuristic"

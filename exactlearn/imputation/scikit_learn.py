@@ -59,9 +59,6 @@ NEIGHBOURS = 5
 ROUNDS = 2
 """Most rounds over all columns."""
 
-TOLERANCE = 1e-3
-"""Largest change of a share in a round that ends the iteration, the library's default."""
-
 TREES = 100
 """Trees of each random forest, the library's default."""
 
@@ -234,7 +231,6 @@ def _chained(
             proportions,
             renew,
             rounds=rounds,
-            tolerance=TOLERANCE,
             variables=np.flatnonzero(incomplete),
             control=SearchControl.within(learning.time_limit),
         )
