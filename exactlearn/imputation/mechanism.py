@@ -143,6 +143,11 @@ class PredictedCells(NamedTuple):
     posterior: NDArray[np.float64]
     weights: NDArray[np.float64]
 
+    def of(self, variable: int) -> "PredictedCells":
+        """Return the cells of a variable."""
+        is_own = self.columns == variable
+        return PredictedCells._make(field[is_own] for field in self)
+
     def weight(self, variable: int) -> float:
         """Return the weight of a variable's cells together."""
         return float(self.weights[self.columns == variable].sum())
@@ -246,6 +251,8 @@ def _log_likelihood_ratio(
     pseudo_cells: float = 0.0,
 ) -> float:
     """Return the gain of one distribution for each of two kinds of cells over one for both."""
+    first = first.of(v)
+    second = second.of(v)
     pairs = zip(first, second, strict=True)
     both = PredictedCells._make(np.concatenate(pair) for pair in pairs)
     _, _, of_first = _drawn_shift(first, v, p, pseudo_cells)
