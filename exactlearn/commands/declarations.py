@@ -157,6 +157,10 @@ class Solve(
         and kes, this one with --greediness K and --restarts N.
     start
         Begin with this network or graph, or with that of an earlier result.
+    prior
+        Prior over networks: uniform, fair to each number of parents, or a CSV file with the columns
+        parent, child and probability. Scores then hold its logarithm: the optimum is the most
+        probable network.
     counts
         Counts of families with missing cells: expected under a network that structural EM
         learns; estimated without inference, by d-mcar and f-mcar where cells are missing
@@ -203,7 +207,7 @@ class Solve(
         "bootstrap.json",
     )
     groups: ClassVar = {
-        "Score": "counts",
+        "Score": "prior counts",
         "Search": "solver start gap threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
@@ -220,6 +224,7 @@ class Solve(
     start: str | None = option(
         None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
     )
+    prior: str = option("uniform", metavar="uniform|fair|FILE.csv", hidden=True)
     counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, in_files=True)

@@ -22,6 +22,7 @@ from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.imputation import Learner
+from exactlearn.instances import locate
 from exactlearn.scoring.scores import parse_score
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -34,6 +35,7 @@ from exactlearn.solvers.constraints import (
     Tiers,
 )
 from exactlearn.solvers.problem import Arc
+from exactlearn.structure.prior import PRIORS, Prior
 from exactlearn.structure.selection import Scoring, single_arcs
 
 Options = TypeVar("Options", bound=sections.CompleteLearning)
@@ -119,6 +121,15 @@ def constraints(search: sections.Limited, names: Sequence[str]) -> dict[str, Any
         "forbidden": frozenset(arcs(search.forbidden, names)),
         "constraints": declared_constraints(search, names),
     }
+
+
+def prior_of(value: str) -> Prior:
+    """Return a prior over networks by its name, or the beliefs of a CSV file."""
+    if value in PRIORS:
+        return value
+    import pandas as pd
+
+    return pd.read_csv(locate(value, ".csv"), dtype={"parent": str, "child": str})
 
 
 def scoring(

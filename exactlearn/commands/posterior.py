@@ -23,7 +23,6 @@ from exactlearn.commands.sections import Criterion, Reading
 from exactlearn.commands.tables import load, place
 from exactlearn.errors import OptionError
 from exactlearn.formats.scores import is_score_file
-from exactlearn.instances import locate
 from exactlearn.reporting.drawing import Drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.structure.ess_choice import with_named_score
@@ -32,7 +31,7 @@ from exactlearn.structure.posterior import (
     posterior_of_problem,
     posterior_of_scoring,
 )
-from exactlearn.structure.prior import PRIORS, Prior
+from exactlearn.structure.prior import with_prior
 from exactlearn.structure.selection import Scoring
 
 MAX_SHOWN = 20
@@ -43,7 +42,6 @@ def run(options: Posterior, output: Output) -> Answer:
     """Run the command."""
     if output.path is not None and not is_folder(output.path):
         require_suffix(output.path, (".json", ".csv", *FIGURES))
-    prior = _prior(options.prior)
     path = place(options.source)
     control = SearchControl(options.time_limit)
     with output.progress_display(f"reading {path.name}") as display:
@@ -53,11 +51,13 @@ def run(options: Posterior, output: Output) -> Answer:
 
         if is_score_file(path):
             problem = _problem(path, options)
-            posterior = posterior_of_problem(problem, prior, control, on_progress)
+            posterior = posterior_of_problem(
+                problem, pipeline.prior_of(options.prior), control, on_progress
+            )
         else:
             scoring = _scoring(options, output)
             display.stage("summing over all networks")
-            posterior = posterior_of_scoring(scoring, prior, control, on_progress)
+            posterior = posterior_of_scoring(scoring, control, on_progress)
     record = posterior.to_dict()
     samples = posterior.sample(options.samples, options.seed) if options.samples else []
     if samples:
@@ -82,6 +82,7 @@ def _scoring(options: Posterior, output: Output) -> Scoring:
         dataset=dataset,
         score=el.BDeu(),
         max_parents=options.most_parents,
+        prior=pipeline.prior_of(options.prior),
         counts=options.counts,
         **options.chosen("scoring_time seed"),
         **pipeline.constraints(options, dataset.names),
@@ -96,15 +97,6 @@ def _scoring(options: Posterior, output: Output) -> Scoring:
     return scoring
 
 
-def _prior(value: str) -> Prior:
-    """Return a prior by its name, or the beliefs of a file."""
-    if value in PRIORS:
-        return value
-    import pandas as pd
-
-    return pd.read_csv(locate(value, ".csv"), dtype={"parent": str, "child": str})
-
-
 def _problem(path: Path, options: Posterior) -> el.Problem:
     """Return the problem of a file of local scores."""
     given = [
@@ -116,7 +108,8 @@ def _problem(path: Path, options: Posterior) -> el.Problem:
         flag = flags_of(options.known()[given[0]])[0]
         raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
     problem = el.read_scores(path)
-    return replace(problem, **pipeline.constraints(options, problem.names))
+    problem = replace(problem, **pipeline.constraints(options, problem.names))
+    return with_prior(problem, pipeline.prior_of(options.prior))
 
 
 def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.ess_choice import with_named_score
+from exactlearn.structure.prior import with_prior
 from exactlearn.structure.selection import Scored, Scoring, fitted_network, select
 
 _MEANINGS = {
@@ -179,6 +180,7 @@ def _of_scores(path: Path, options: Solve, output: Output) -> _Task:
     """Return the task of a file of local scores."""
     problem = el.read_scores(path)
     problem = replace(problem, **pipeline.constraints(options, problem.names))
+    problem = with_prior(problem, pipeline.prior_of(options.prior))
     scored = Scored(problem=problem, time_left=options.time_limit)
     _report(scored, output)
     clock = SearchControl(options.time_limit)
@@ -196,6 +198,7 @@ def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _
             score=el.BDeu(),
             max_parents=options.most_parents,
             every=options.best is not None,
+            prior=pipeline.prior_of(options.prior),
             cluster=client,
             **options.chosen("counts scoring_time seed"),
             **pipeline.constraints(options, data.names),

@@ -50,6 +50,7 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import ESSChoice, with_named_score
+from exactlearn.structure.prior import Prior
 from exactlearn.structure.selection import (
     Counts,
     Scoring,
@@ -203,7 +204,7 @@ class LearnedNetwork(
 @checked_arguments(
     missing=one_of(MISSING),
     **dict.fromkeys(
-        ("score", "required", "forbidden", "tiers"), lambda value, name: value
+        ("score", "required", "forbidden", "tiers", "prior"), lambda value, name: value
     ),
 )
 def learn(
@@ -220,6 +221,7 @@ def learn(
     forbidden: Collection[tuple[str, str] | Arc] = (),
     tiers: Sequence[Collection[str] | Collection[int]] = (),
     constraints: Sequence[Constraint] = (),
+    prior: Prior = "uniform",
     missing: Missing = "expected",
     counts: LearnedNetwork | BayesianNetwork | None = None,
     smoothing: float = SMOOTHING,
@@ -260,6 +262,10 @@ def learn(
         Groups of variables in order, by name or by index: none has a parent in a later group.
     constraints
         What else it must satisfy (:mod:`exactlearn.solvers.constraints`), by name or by index.
+    prior
+        Prior over networks: ``uniform``, ``fair`` to each number of parents, or probabilities of
+        arcs, as for :func:`exactlearn.posterior`. Scores then hold its logarithm, and the optimum
+        is the most probable network.
     missing
         How missing cells are dealt with. ``expected``: the counts are those expected under a
         network that structural EM learns; ``augment``: network and completion that score best
@@ -341,6 +347,7 @@ def learn(
             forbidden=forbidden,
             tiers=tiers,
             constraints=constraints,
+            prior=prior,
             missing=missing,
             counts=counts,
             scoring_time=scoring_time,
@@ -349,6 +356,10 @@ def learn(
         )
         dataset = scoring.dataset
         augments = missing == "augment" and not dataset.is_complete
+        if augments and not scoring.is_uniform:
+            raise OptionError(
+                "prior: missing='augment' takes none; pass missing='expected'"
+            )
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
 
         # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
@@ -356,6 +367,8 @@ def learn(
             scoring, choice = with_score(scoring, score, ess, search.remaining)
             if choice is not None:
                 remarks.append(choice.reason)
+            if not scoring.is_uniform:
+                remarks.append("score and bound hold the logarithm of the prior")
             scored = None if augments else scoring.within(search.remaining)
 
         # The choice among the parent sets, or network and completion together.
@@ -439,6 +452,7 @@ def scoring_of(
     forbidden: Collection[tuple[str, str] | Arc] = (),
     tiers: Sequence[Collection[str] | Collection[int]] = (),
     constraints: Sequence[Constraint] = (),
+    prior: Prior = "uniform",
     missing: Missing = "expected",
     counts: LearnedNetwork | BayesianNetwork | None = None,
     scoring_time: float | None = None,
@@ -470,6 +484,7 @@ def scoring_of(
             *constraints_by_index(constraints, "constraints", dataset.names),
             *([] if tiers == () else [tiers_by_index(tiers, dataset.names)]),
         ),
+        prior=prior,
         counts=None if missing == "augment" else missing,
         counts_network=_counts_network(counts, dataset, missing),
         scoring_time=scoring_time,

@@ -287,7 +287,7 @@ class StructurePosterior(
 @checked_arguments(
     missing=one_of(COUNTS),
     **dict.fromkeys(
-        ("score", "required", "forbidden", "tiers"), lambda value, name: value
+        ("score", "required", "forbidden", "tiers", "prior"), lambda value, name: value
     ),
 )
 def posterior(
@@ -364,7 +364,9 @@ def posterior(
     """
     control = SearchControl(time_limit)
     if isinstance(data, Problem):
-        return posterior_of_problem(data, prior, control, on_progress)
+        return posterior_of_problem(
+            with_prior(data, prior), prior, control, on_progress
+        )
     scoring = scoring_of(
         data,
         tidy=tidy,
@@ -373,17 +375,17 @@ def posterior(
         required=required,
         forbidden=forbidden,
         tiers=tiers,
+        prior=prior,
         missing=missing,
         seed=seed,
         **coding,
     )
     scoring, _ = with_score(scoring, score, ess, control.remaining)
-    return posterior_of_scoring(scoring, prior, control, on_progress)
+    return posterior_of_scoring(scoring, control, on_progress)
 
 
 def posterior_of_scoring(
     scoring: Scoring,
-    prior: Prior,
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
 ) -> StructurePosterior:
@@ -394,7 +396,7 @@ def posterior_of_scoring(
         scored = replace(scoring, every=True).scored(limit, scoring_control)
     if scored.problem.stopped:
         raise _unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
-    result = posterior_of_problem(scored.problem, prior, control, on_progress)
+    result = posterior_of_problem(scored.problem, scoring.prior, control, on_progress)
     counts = None if dataset.is_complete else scoring.counts
     return replace(result, counts=counts, left_out=dataset.left_out)
 
@@ -415,8 +417,7 @@ def posterior_of_problem(
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
 ) -> StructurePosterior:
-    """Return the posterior over all networks of a problem, with the most probable one."""
-    problem = with_prior(problem, prior)
+    """Return the posterior over all networks of a problem whose scores hold the prior."""
     with SearchControl(control.remaining).running() as summing:
         selections = posterior_of_selections(
             problem, control=summing, on_progress=on_progress or (lambda done: None)

@@ -35,6 +35,7 @@ from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 from exactlearn.structure.learned_counts import LearnedCounts, learned_counts
+from exactlearn.structure.prior import Prior, with_prior
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -117,6 +118,8 @@ class Scoring:
         Largest number of parents, or ``None`` for no limit.
     required, forbidden, constraints
         Constraints that every network satisfies.
+    prior
+        Prior over networks, whose logarithm scores hold (:mod:`exactlearn.structure.prior`).
     counts
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
     counts_network
@@ -137,6 +140,7 @@ class Scoring:
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
     constraints: tuple[Constraint, ...] = ()
+    prior: Prior = "uniform"
     counts: Counts | None = None
     counts_network: BayesianNetwork | None = None
     scoring_time: float | None = None
@@ -157,9 +161,14 @@ class Scoring:
         return ruled_out_arcs(self.forbidden, self.constraints)
 
     @property
+    def is_uniform(self) -> bool:
+        """Whether all networks are equally likely before the data."""
+        return isinstance(self.prior, str) and self.prior == "uniform"
+
+    @property
     def keywords(self) -> dict[str, Any]:
         """The score, its search and the constraints as keywords of `learn`."""
-        names = ("score", "max_parents", "scoring_time", "seed")
+        names = ("score", "max_parents", "scoring_time", "prior", "seed")
         constraints = ("required", "forbidden", "constraints")
         return {name: getattr(self, name) for name in (*names, *constraints)}
 
@@ -211,7 +220,7 @@ class Scoring:
             # candidates.
             is_removable = all(c.removable for c in self.constraints)
             is_single = not (self.constraints and self.required)
-            prune = not self.every and is_removable and is_single
+            prune = not self.every and is_removable and is_single and self.is_uniform
             problem = candidate_parent_sets(
                 self.dataset,
                 self.score,
@@ -232,7 +241,7 @@ class Scoring:
             constraints=self.constraints,
         )
         return Scored(
-            problem=problem,
+            problem=with_prior(problem, self.prior),
             counts_in_words=counts_in_words,
             counts_network=None if learned is None else learned.network,
         )

@@ -88,3 +88,10 @@ def test_a_constraint_on_the_whole_network_has_no_sum(tmp_path):
 def test_a_limit_says_that_nothing_is_known():
     message = fails("posterior", "asia-mnar-complete", "--time-limit", 0)
     assert "allow more time" in message
+
+
+def test_solve_takes_the_prior_of_the_posterior():
+    words = ["cancer-mcar-complete", "--max-parents", 2, "--prior", "fair"]
+    best = run_json("solve", *words)
+    assert best["parents"] == run_json("posterior", *words)["parents"]
+    assert best["score"] < run_json("solve", *words[:3])["score"]

@@ -212,3 +212,21 @@ def test_the_averaged_network_has_the_likely_edges(posterior):
     assert linked == {
         frozenset(x) for x in zip(likely["parent"], likely["child"], strict=True)
     }
+
+
+@pytest.mark.parametrize(
+    "prior", ["fair", {("smoke", "lung"): 0.999, ("dysp", "either"): 0.9}]
+)
+def test_learning_with_a_prior_gives_the_most_probable_network(asia, prior):
+    learned = el.learn(asia, max_parents=2, prior=prior)
+    posterior = el.posterior(asia, max_parents=2, prior=prior)
+    assert learned.status == "optimal"
+    probability = posterior.probability(learned.parents)
+    assert probability == pytest.approx(posterior.best_probability, rel=1e-6)
+    assert "prior" in learned.reason
+    assert posterior.probability(el.learn(asia, max_parents=2).parents) < probability
+
+
+def test_augmentation_takes_no_prior():
+    with pytest.raises(OptionError, match="takes none"):
+        el.learn(el.read_dataset("asia-mnar"), missing="augment", prior="fair")
