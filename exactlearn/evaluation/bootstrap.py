@@ -42,7 +42,7 @@ from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.orientation import oriented_class
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
-from exactlearn.structure.learning import limits_by_name
+from exactlearn.structure.selection import limits_by_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import executors
-from exactlearn._runtime.argument_kinds import one_of, refusal
+from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue, for_counts
 from exactlearn._runtime.files import strict
 from exactlearn._runtime.tolerance import gap_between
-from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
+from exactlearn._runtime.variable_arguments import arcs_by_index
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
 from exactlearn.augmentation.task import undecided_rows
@@ -44,9 +44,7 @@ from exactlearn.scoring.scores import BDeu, ScoreLike, as_score
 from exactlearn.solvers import Result
 from exactlearn.solvers.constraints import (
     Constraint,
-    Tiers,
     constraints_by_index,
-    constraints_by_name,
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import ESSChoice, with_named_score
@@ -55,8 +53,10 @@ from exactlearn.structure.selection import (
     Counts,
     Scoring,
     fitted_network,
+    limits_by_name,
     select,
     single_arcs,
+    tiers_by_index,
 )
 
 if TYPE_CHECKING:
@@ -536,31 +536,6 @@ def _counts_network(
             "counts out"
         )
     return counts.counts_network
-
-
-def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
-    """Return the constraint of tiers, groups of variables by name or by index."""
-    if isinstance(groups, str | Mapping) or not isinstance(groups, Collection):
-        expected = "groups of variables in order"
-        instead = "[['smoke'], ['lung', 'bronc']]"
-        raise refusal("tiers", expected, groups, f"pass {instead}, say")
-    return Tiers(tuple(variables_by_index(group, "tiers", names) for group in groups))
-
-
-def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the constraints among options of :func:`learn`, with their variables by name."""
-    by_name = dict(options)
-    for key in {"required", "forbidden"} & options.keys():
-        arcs = arcs_by_index(options[key], key, names)
-        by_name[key] = [(names[parent], names[child]) for parent, child in arcs]
-    if options.get("tiers"):
-        groups = tiers_by_index(options["tiers"], names).groups
-        by_name["tiers"] = [list(map(names.__getitem__, group)) for group in groups]
-    if "constraints" in options:
-        by_name["constraints"] = constraints_by_name(
-            options["constraints"], "constraints", names
-        )
-    return by_name
 
 
 def _augmented(

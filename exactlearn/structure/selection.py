@@ -5,13 +5,15 @@ scores of the parent sets, then the choice among these; each stops in time for t
 :func:`~exactlearn.structure.learning.learn` and ``exactlearn solve`` both work by it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Any, Literal
 
+from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.control import LOG, UNLIMITED, Event, OnEvent, SearchControl
+from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
@@ -29,6 +31,7 @@ from exactlearn.solvers.constraints import (
     Constraint,
     ForbiddenAdjacency,
     Tiers,
+    constraints_by_name,
     ruled_out_arcs,
 )
 from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
@@ -337,6 +340,31 @@ def select(
 def _report_without_bound(on_event: OnEvent, event: Event) -> None:
     """Report an event of a search among some of the parent sets: its bound is none of the data."""
     on_event(event._replace(bound=inf))
+
+
+def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
+    """Return the constraint of tiers, groups of variables by name or by index."""
+    if isinstance(groups, str | Mapping) or not isinstance(groups, Collection):
+        expected = "groups of variables in order"
+        instead = "[['smoke'], ['lung', 'bronc']]"
+        raise refusal("tiers", expected, groups, f"pass {instead}, say")
+    return Tiers(tuple(variables_by_index(group, "tiers", names) for group in groups))
+
+
+def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the constraints among options of :func:`learn`, with their variables by name."""
+    by_name = dict(options)
+    for key in {"required", "forbidden"} & options.keys():
+        arcs = arcs_by_index(options[key], key, names)
+        by_name[key] = [(names[parent], names[child]) for parent, child in arcs]
+    if options.get("tiers"):
+        groups = tiers_by_index(options["tiers"], names).groups
+        by_name["tiers"] = [list(map(names.__getitem__, group)) for group in groups]
+    if "constraints" in options:
+        by_name["constraints"] = constraints_by_name(
+            options["constraints"], "constraints", names
+        )
+    return by_name
 
 
 def single_arcs(
