@@ -54,6 +54,7 @@ from exactlearn.structure.selection import (
     Scoring,
     fitted_network,
     limits_by_name,
+    proofs_in_words,
     select,
     single_arcs,
     tiers_by_index,
@@ -383,7 +384,7 @@ def learn(
                 seed=seed,
                 on_event=on_event,
             )
-            remarks += [*scored.remarks, *_proofs_in_words(result, max_parents)]
+            remarks += [*scored.remarks, *proofs_in_words(result, max_parents)]
     if result.parents is None:
         raise _failure(result)
 
@@ -429,14 +430,6 @@ def _failure(result: Result | Augmentation) -> InfeasibleError | SolverError:
         return InfeasibleError(result.message)
     reason = result.message or "the time was too short"
     return SolverError(f"no network was found: {reason}")
-
-
-def _proofs_in_words(result: Result, max_parents: int | None) -> list[str]:
-    """Return the claim that a proof of optimality makes, where there is one."""
-    if result.status != "optimal":
-        return []
-    limit = "any number of" if max_parents is None else f"at most {max_parents}"
-    return [f"no network with {limit} parents a variable scores more"]
 
 
 def scoring_of(

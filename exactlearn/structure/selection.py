@@ -337,6 +337,14 @@ def select(
     return result, listed
 
 
+def proofs_in_words(result: Result, max_parents: int | None) -> list[str]:
+    """Return the claim that a proof of optimality makes, where there is one."""
+    if result.status != "optimal":
+        return []
+    limit = "any number of" if max_parents is None else f"at most {max_parents}"
+    return [f"no network with {limit} parents a variable scores more"]
+
+
 def _report_without_bound(on_event: OnEvent, event: Event) -> None:
     """Report an event of a search among some of the parent sets: its bound is none of the data."""
     on_event(event._replace(bound=inf))
