@@ -40,7 +40,7 @@ def reached(graph: Graph, start: str) -> set[str]:
     return below
 
 
-def test_the_picture_shows_the_imports_that_do_not_follow_from_others():
+def test_the_diagram_shows_the_transitive_reduction_of_imports():
     graph = imports()
     needed = {
         (package, other)

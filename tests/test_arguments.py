@@ -78,7 +78,8 @@ def test_frames_and_names_of_scores_are_taken():
         el.augment(FRAME, "bdue")
 
 
-def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_bayes):
+def test_naive_bayes_queries_equal_those_of_its_network(naive_bayes):
+    """The network has the latent variable as a node."""
     latent = naive_bayes.to_network()
     for evidence in ({}, {"v1": "yes"}):
         ours = el.query(naive_bayes, evidence)
@@ -180,7 +181,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
     ],
 )
-def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message):
+def test_arguments_of_the_wrong_type_are_refused_with_a_cure(call, message):
     with pytest.raises(TypeError, match=message) as caught:
         call()
     assert isinstance(caught.value, ExactlearnError)
@@ -197,7 +198,7 @@ def test_a_result_stands_for_its_network():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
-def test_a_row_of_a_frame_is_evidence_and_its_missing_cells_are_none(missing):
+def test_a_frame_row_is_evidence_in_its_observed_cells(missing):
     known = {"v1": "yes"}
     row = pd.Series({**known, "v4": missing}, dtype=object)
     assert el.query(NETWORK, row).posterior == el.query(NETWORK, known).posterior
@@ -334,7 +335,7 @@ def test_nodes_of_a_graph_are_named_as_columns_are():
         el.fit_complete(rows, networkx.DiGraph([(("a", "b"), 0)]))
 
 
-def test_a_node_that_is_no_column_is_hidden_where_its_states_are_declared():
+def test_a_node_with_declared_states_and_no_column_is_latent():
     networkx = pytest.importorskip("networkx")
     frame = pd.DataFrame({"X0": ["a", "b"] * 10, "X1": ["a", "a", "a", "b"] * 5})
     states = {"L": ["0", "1", "2"]}

@@ -44,7 +44,8 @@ def test_rows_are_asked_one_by_one(model):
     assert el.classify(model, FRAME.head(1), "a").labels.tolist() == [FRAME["a"][0]]
 
 
-def test_frames_are_refined_completed_and_judged_by_the_states_of_the_model():
+def test_frames_beside_a_model_are_read_by_its_states():
+    """Refined, completed and judged by them."""
     graph = MODELS["decision graph"]
     few = FRAME.head(2)
     assert el.refine(graph, few, iterations=1).model.states == graph.states
@@ -67,9 +68,7 @@ def joint_of(model):
 
 
 @pytest.mark.parametrize("kind", ["network", "decision graph", "naive Bayes"])
-def test_log_likelihoods_of_rows_are_those_of_the_joint_with_missing_cells_summed_out(
-    kind,
-):
+def test_row_log_likelihoods_sum_out_missing_cells(kind):
     model, rows = MODELS[kind], FRAME.drop(columns="row").head(40).astype(object)
     full, table = joint_of(model), LEARNED.dataset.part(slice(40))
     complete = model.log_likelihood_rows(rows)

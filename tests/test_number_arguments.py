@@ -136,7 +136,7 @@ def test_a_number_is_taken_by_its_value(two: Any) -> None:
     )
 
 
-def test_numbers_out_of_range_and_of_another_kind_have_their_own_errors() -> None:
+def test_range_and_type_of_numbers_have_their_own_errors() -> None:
     assert SECONDS(math.inf, "time_limit") == math.inf
     assert SECONDS(10**400, "time_limit") == math.inf
     assert NUMBERS["ess"]("auto", "ess") == "auto"
@@ -159,7 +159,7 @@ def test_no_limit_of_parents_is_no_limit_everywhere() -> None:
     assert el.structural_em(few, "bdeu", max_parents=None).score == every.score
 
 
-def test_options_that_are_passed_on_keep_the_meaning_of_where_they_go() -> None:
+def test_passed_on_options_keep_the_meaning_of_their_target() -> None:
     strengths = el.bootstrap(TABLE, 2, missing="expected", max_parents=1.0)
     assert strengths.replicates == 2
 
@@ -257,7 +257,7 @@ def estimators() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("estimator", "name", "value"), list(estimators()))
-def test_estimators_refuse_parameters_at_fit_and_leave_them_as_given(
+def test_estimators_validate_at_fit_and_keep_parameters(
     estimator: Any, name: str, value: Any
 ) -> None:
     made = estimator(**{name: value})

@@ -96,7 +96,7 @@ def replace_names(network, names):
     return el.BayesianNetwork(names, states, ((),) * len(names), tables)
 
 
-def test_missingness_graphs_are_equal_however_they_leave_indicators_out():
+def test_equal_missingness_graphs_may_omit_indicators():
     told = el.MissingnessGraph({"a": ["x"], "b": []}, {"a": (), "b": ["a"]})
     assert told == el.MissingnessGraph.parse("a <- x; b <- missing(a)")
     assert told != el.MissingnessGraph.parse("a <- x; b <-")

@@ -143,7 +143,7 @@ def test_imputed_columns_have_the_fitted_types(kind):
             assert filled.dtypes.tolist() == types.tolist()
 
 
-def test_values_that_a_type_cannot_hold_are_filled_and_others_stay():
+def test_only_values_that_a_type_cannot_hold_are_replaced():
     frame = pd.DataFrame(
         {
             "grade": pd.Categorical(

@@ -59,7 +59,7 @@ def test_the_level_of_the_logger_decides(monkeypatch, level, caplog):
     assert caplog.messages == [NOTE]
 
 
-def test_the_clock_of_time_limits_stands_still_while_kernels_are_compiled(monkeypatch):
+def test_compiling_kernels_does_not_count_towards_time_limits(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(
         "exactlearn._runtime.compilation_notice.monotonic", lambda: now[0]

@@ -48,7 +48,7 @@ class TestTermination:
         assert seen == [signal.SIGINT]
 
     @pytest.mark.parametrize("heard", [signal.default_int_handler, signal.SIG_IGN])
-    def test_the_second_sigterm_raises_and_one_that_is_sent_twice_does_not(self, heard):
+    def test_a_second_sigterm_raises_but_not_a_duplicate(self, heard):
         with (
             handled(heard),
             terminated_as_interrupted(),
@@ -249,7 +249,7 @@ class TestSearchControl:
         assert control.is_over
         assert control.status == "feasible"
 
-    def test_improvements_are_traced_once_and_reported_by_the_outer_control(self):
+    def test_improvements_are_traced_once_by_the_outer_control(self):
         heard = []
         outer = SearchControl(on_event=heard.append)
         part = outer.part(1.0)

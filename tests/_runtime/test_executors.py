@@ -158,7 +158,7 @@ def test_a_task_that_is_cancelled_is_done_again_once(client, monkeypatch):
     assert sorted(found) == [(0, (8, 1)), (1, (6, 1))]
 
 
-def test_a_worker_that_does_not_start_ends_with_an_error_that_says_so(monkeypatch):
+def test_a_worker_that_does_not_start_is_an_error(monkeypatch):
     def lose(**_):
         raise RuntimeError("Nanny failed to start.")
 

@@ -143,9 +143,7 @@ def no_home(two_files, monkeypatch):
     return temporary
 
 
-def test_kernels_lie_among_temporary_files_where_the_user_has_no_folder(
-    two_files, no_home
-):
+def test_without_a_home_kernels_are_cached_in_temporary_files(two_files, no_home):
     assert run(two_files) == "False 20 True"
     assert run(two_files) == "True 20 True"
     (folder,) = no_home.iterdir()
@@ -316,7 +314,7 @@ def test_a_lock_that_never_opens_is_not_waited_for_long(tmp_path, monkeypatch):
         assert path.exists()
 
 
-def test_a_kernel_compiles_once_for_all_constants_and_widths_of_integers():
+def test_one_compilation_for_all_constants_and_integer_widths():
     assert both_ways(3) == (4, 2, 5)
     # the caller may come from the disk, where its callee then lies, too
     assert len(list(shifted.folder.rglob("*.shifted-*.nbc"))) == 1
@@ -344,7 +342,7 @@ def doubled_rows(pair: Pair) -> float:
     return total[0]
 
 
-def test_a_kernel_in_place_leaves_references_to_arrays_as_they_are():
+def test_in_place_kernels_leave_reference_counts_unchanged():
     pair = Pair(np.arange(6.0).reshape(2, 3), np.zeros(3))
     before = [sys.getrefcount(array) for array in pair]
     assert doubled(pair, 1) == 3

@@ -25,7 +25,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_the_time_to_go_follows_from_the_steps_of_the_outermost_loop(clock):
+def test_remaining_time_follows_from_the_outermost_loop(clock):
     texts = []
     with listening(texts.append):
         for step in counted("sample", range(4), 4):
@@ -98,9 +98,10 @@ def test_long_computations_count_their_steps(text):
 
 
 @pytest.mark.parametrize("is_notebook", [True, False])
-def test_a_notebook_shows_steps_score_and_bound_in_one_line_that_is_removed(
+def test_a_notebook_shows_progress_in_one_line_and_removes_it(
     is_notebook, monkeypatch, capsys
 ):
+    """The line has the steps, the score and the bound."""
     monkeypatch.setattr(progress, "NOTEBOOK_DELAY", 0.0)
     monkeypatch.setattr(progress, "NOTEBOOK_PAUSE", 0.0)
     if is_notebook:

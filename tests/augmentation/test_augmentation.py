@@ -116,7 +116,7 @@ def test_mode_fills_the_most_frequent_state_and_claims_nothing():
     assert np.isinf(result.bound)
 
 
-def test_the_gadget_has_one_artificial_variable_for_each_cell_and_state():
+def test_the_gadget_has_a_variable_for_each_cell_and_state():
     data = random_table(np.random.default_rng(8), 3, 10, 4)
     score, rules = BDeu(1.0), FamilyRules(2)
     problem = gadget_problem(data, score, max_parents=2)
@@ -180,7 +180,7 @@ def test_starts_are_where_hard_em_stays():
     )
 
 
-def test_a_start_that_is_given_comes_first_and_complete_tables_need_one():
+def test_a_given_start_comes_first_and_complete_tables_need_one():
     task = small_task()
     given = replace(task, start=np.ones(6, np.int64))
     assert [values.tolist() for values, _ in starting_completions(given, 2)] == [

@@ -54,7 +54,7 @@ LOOKS = (*range(6), *range(6, 60, 9), 100, 200, 400, 800)
 
 
 @pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
-def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, stop_at):
+def test_a_search_stopped_anywhere_has_a_solution_and_bound(method, stop_at):
     data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
     best = max(best_per_completion(data, score, rules).values())
     for last in LOOKS:
@@ -72,9 +72,7 @@ def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, s
 
 
 @pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
-def test_a_search_interrupted_at_any_look_has_a_solution_and_a_valid_bound(
-    method, interrupt_at
-):
+def test_an_interrupted_search_has_a_solution_and_valid_bound(method, interrupt_at):
     data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
     known = best_per_completion(data, score, rules)
     best = max(known.values())
@@ -114,7 +112,7 @@ def test_a_ranking_interrupted_at_any_look_has_true_scores(distinct, interrupt_a
             np.testing.assert_allclose(own, scores)
 
 
-def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
+def test_a_stopped_search_keeps_required_arcs_or_raises(stop_at):
     stop_at(0)
     found = augment(table_of(1), BDeu(1.0), required=[(0, 1), (1, 2)])
     assert found.parents == ((), (0,), (1,), ())
@@ -122,7 +120,8 @@ def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
         augment(table_of(1), BDeu(1.0), required=[(0, 1), (1, 0)])
 
 
-def test_a_first_solution_has_a_grace_and_climbs_a_share_of_the_limit():
+def test_the_first_solution_has_a_grace_period():
+    """Its local search has a fixed proportion of the time limit."""
     late = Incumbent(time_limit=10.0)
     late.deadline -= 10.0
     assert not late.is_over

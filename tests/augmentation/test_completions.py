@@ -119,7 +119,7 @@ def test_weights_count_rows():
     np.testing.assert_allclose(problems[0].scores, problems[1].scores, rtol=1e-12)
 
 
-def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
+def test_too_many_completions_are_refused_with_a_way_out():
     codes = np.full((60, 3), -1, np.int8)
     codes[:2] = [[0, 0, 0], [1, 1, 1]]
     data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)

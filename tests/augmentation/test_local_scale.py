@@ -118,7 +118,8 @@ def test_all_allowed_families_are_there_once():
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**20))
-def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(seed):
+def test_bounds_of_moves_are_sums_of_best_families(seed):
+    """With the Lagrangian constant, they bound every network's score after the move."""
     _, data, values, score, rules = case(seed)
     store = store_of(data, values, score, rules)
     multipliers = cluster_multipliers(Task(data, score, rules).families(values))
@@ -170,7 +171,7 @@ def test_some_families_have_their_scores_before_and_after_moves(seed):
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**20))
 @example(seed=187)
-def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
+def test_an_envelope_has_the_best_family_scores_over_its_moves(seed):
     rng, data, values, score, rules = case(seed)
     store = store_of(data, values, score, rules)
     singles = store.single_moves(distinct=True)
@@ -270,9 +271,7 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, loose):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("distance", [1, 2])
-def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(
-    seed, distance
-):
+def test_an_envelope_bounds_every_solution_after_its_moves(seed, distance):
     _, data, values, score, rules = case(seed, cells=4)
     task = Task(data, score, rules)
     store = store_of(data, values, score, rules)
@@ -304,7 +303,8 @@ def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(
 
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**20))
-def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
+def test_no_change_of_a_cell_improves_on_an_ascent(seed):
+    """No cell improves the best network of the final order."""
     _, data, values, score, rules = case(seed)
     store = store_of(data, values, score, rules)
     problem = Task(data, score, rules).families(values)
@@ -379,7 +379,7 @@ def test_the_best_of_several_starts_comes_back_the_same():
     assert first.status == "t-local"
 
 
-def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
+def test_a_fitted_start_is_the_most_probable_completion():
     data = holed_chain(2)
     task = Task(data, BDeu(), FamilyRules(2))
     values = fitted_completion(task, mode_completion(data))
@@ -439,9 +439,8 @@ def test_an_interrupt_or_a_limit_keeps_the_best_solution(starts):
     assert short.status == "feasible"
 
 
-def test_what_a_limit_leaves_of_the_candidates_gives_a_network_without_tables(
-    monkeypatch,
-):
+def test_candidates_cut_by_a_limit_still_give_a_network(monkeypatch):
+    """No table of all scores is built for it."""
     data, listed = holed_chain(3), candidate_parent_sets
 
     def last(*arguments, control, **options):

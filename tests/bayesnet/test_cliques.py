@@ -144,7 +144,7 @@ def test_the_search_never_loses_to_a_single_rule():
             assert best <= clique_tree(network, order).size(sizes)
 
 
-def test_a_deadline_ends_the_search_for_an_order_with_the_best_one_so_far():
+def test_a_deadline_ends_with_the_best_elimination_order_so_far():
     network = random_network(np.random.default_rng(3), 9)
     graph = moral_graph(network.parents)
     order = best_elimination_order(

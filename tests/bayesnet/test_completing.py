@@ -83,7 +83,7 @@ def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypat
     np.testing.assert_array_equal(network.log_likelihood_rows(table), found)
 
 
-def test_the_estimated_cost_of_a_log_likelihood_counts_the_cells_of_all_parts():
+def test_estimated_cost_counts_the_cells_of_all_components():
     """A chain a -> b -> c of two states: what is missing of it is one part."""
     tables = (np.full(2, 0.5), np.full((2, 2), 0.5), np.full((2, 2), 0.5))
     network = BayesianNetwork(tuple("abc"), (("n", "y"),) * 3, ((), (0,), (1,)), tables)

@@ -70,9 +70,7 @@ def test_a_step_is_that_of_the_definition(seed, components, smoothing):
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.1, 2.0]))
 @settings(max_examples=25)
-def test_the_objective_never_falls_and_the_result_is_a_distribution(
-    seed, components, smoothing
-):
+def test_em_never_decreases_and_returns_a_distribution(seed, components, smoothing):
     rng = np.random.default_rng(seed)
     truth = random_naive_bayes(rng, 4, 3)
     data = rows_of(truth, rng, 40)
@@ -109,7 +107,7 @@ def test_many_rows_are_counted_in_pieces():
     assert state.log_likelihood == pytest.approx(data.row_weights @ logs)
 
 
-def test_rows_less_probable_than_any_float_are_taken_in_logarithms():
+def test_rows_of_underflowing_probability_use_logarithms():
     n = 400
     tiny, rest = 1e-3, 1 - 1e-3
     parameters = np.array([[tiny, rest]] * n + [[rest, tiny]] * n)

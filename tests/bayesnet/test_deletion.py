@@ -531,7 +531,7 @@ def test_causes_through_other_indicators_separate():
     assert [f.separators for f in fit.families] == [None, ("a",), ("a",)]
 
 
-def test_factors_with_pseudo_counts_know_a_family_that_no_row_observes():
+def test_pseudo_counts_support_a_family_that_no_row_observes():
     """Of P(b | a) the rows say nothing, of P(a) and P(b) they do."""
     data = table([[0, -1]] * 6 + [[1, -1]] * 2 + [[-1, 0]] * 6 + [[-1, 1]] * 2)
     fit = fit_deletion(
@@ -569,7 +569,8 @@ def table(codes) -> Dataset:
 
 
 @pytest.mark.parametrize("method", DELETION_METHODS)
-def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
+def test_a_family_that_no_row_observes_is_reported(method):
+    """The prior alone estimates it."""
     data = table([[0, -1], [1, -1], [-1, 0], [-1, 0]])
     fit = fit_deletion(data, [(), (0,)], method=method, smoothing=0.0)
     assert fit.model.tables[1].tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -235,9 +235,7 @@ def plain_em(
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
-def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(
-    smoothing, monkeypatch
-):
+def test_accelerated_em_ends_no_lower_with_fewer_e_steps(smoothing, monkeypatch):
     truth, table = latent_class()
     em, count = NetworkEM(table, truth.parents, smoothing), []
     near = [0.7 * np.full(t.shape, 0.5) + 0.3 * t for t in truth.tables]

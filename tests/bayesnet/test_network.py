@@ -126,7 +126,7 @@ def test_columns_states_and_weights_are_matched(seed):
     assert network.log_likelihood(data) == pytest.approx(expected.sum())
 
 
-def test_impossible_rows_have_minus_infinity_and_no_weight_hides_them():
+def test_impossible_rows_have_minus_infinity_at_any_weight():
     network = make()
     data = Dataset(np.array([[0, 2], [1, 2]], np.int8), network.names, STATES)
     assert network.log_likelihood_rows(data).tolist() == [

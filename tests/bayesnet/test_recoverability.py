@@ -49,7 +49,8 @@ def random_graph(rng, names, *, p_self=0.15, p_cause=0.35, p_indicator=0.35):
 
 @given(SEEDS, st.integers(2, 4))
 @settings(max_examples=300)
-def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
+def test_recoverable_parameters_are_exact_on_all_rows(seed, n):
+    """The rows are the exact distribution of the observed data."""
     rng = np.random.default_rng(seed)
     network = positive_network(rng, n, most_states=2 if n > 3 else 3)
     p_indicator = rng.choice([0.0, 0.35, 0.7])
@@ -181,7 +182,7 @@ def test_two_models_of_a_variable_that_masks_itself():
     check_not_recoverable(networks, "a <- a", [[[1 / 2, 1 / 2]], [[1 / 4, 2 / 3]]], 0)
 
 
-def test_two_models_of_a_child_on_which_missing_cells_of_its_self_masked_parent_depend():
+def test_a_self_masked_parent_may_leave_its_child_unidentified():
     """P(a, b, a observed) is the same, and so is P(b, a missing), divided otherwise among a."""
     seen = np.array([[0.2, 0.1], [0.1, 0.15]])
     unseen = [np.array([[0.1, 0.05], [0.2, 0.1]]), np.array([[0.2, 0.05], [0.1, 0.1]])]
@@ -195,7 +196,8 @@ def test_two_models_of_a_child_on_which_missing_cells_of_its_self_masked_parent_
     check_not_recoverable(networks, "a <- a, b", [[model[2]] for model in models], 1)
 
 
-def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
+def test_mcar_and_mar_graphs_agree_with_deletion_estimates():
+    """MCAR with direct deletion, MAR with informed deletion."""
     rng = np.random.default_rng(3)
     network = positive_network(rng, 5)
     names = network.names
@@ -240,9 +242,7 @@ def kl_divergence(network, estimate):
         ("x0 <- x1; x1 <-", "inverse probability"),
     ],
 )
-def test_the_estimate_comes_closer_with_more_rows_and_that_of_available_cases_does_not(
-    text, kind
-):
+def test_the_estimate_is_consistent_where_available_cases_fail(text, kind):
     rng = np.random.default_rng(5)
     network = BayesianNetwork(
         ("x0", "x1"), (("0", "1"),) * 2, ((), (0,)),

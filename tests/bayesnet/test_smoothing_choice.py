@@ -99,7 +99,7 @@ def test_a_heavy_row_is_divided_as_its_copies_would_be():
     assert smoothings[0] == pytest.approx(smoothings[1], abs=2)
 
 
-def test_the_line_search_of_the_thesis_agrees_where_there_is_one_maximum():
+def test_the_line_search_of_the_thesis_agrees_at_one_maximum():
     rng = np.random.default_rng(5)
     network = random_network(rng, 5)
     data = network.sample(60, rng)

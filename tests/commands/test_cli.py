@@ -58,7 +58,7 @@ class TestOverview:
         assert packages == "['click', 'exactlearn']"
         assert own <= 17
 
-    def test_a_small_table_is_solved_without_what_takes_long_to_import(self):
+    def test_a_small_table_is_solved_without_slow_imports(self):
         packages, _ = imported_by(["solve", "asia-mnar-complete"])
         for name in ("highspy", "matplotlib", "pandas", "pyarrow", "pyscipopt"):
             assert repr(name) not in packages

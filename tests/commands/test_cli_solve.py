@@ -319,7 +319,7 @@ def test_expected_counts_keep_constraints(tmp_path):
     assert "Allergy" in found["Coughing"]
 
 
-def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypatch):
+def test_without_time_the_network_is_that_of_structural_em(monkeypatch):
     monkeypatch.setattr(selection, "MIN_SCORING", 0.0)
     done = invoke("solve", "lucas-mcar", "--time-limit", "0", "--json", status=3)
     assert json.loads(done.stdout)["status"] == "feasible"

@@ -27,7 +27,7 @@ def full(tmp_path_factory):
     return path
 
 
-def test_methods_that_learn_and_those_of_the_library_side_by_side():
+def test_methods_are_compared_with_those_of_scikit_learn():
     pytest.importorskip("sklearn")
     methods = ["t-local", "posterior", "mpe", "averaged", "knn", "iterative"]
     words = ("--methods", ",".join(methods), "--repeat", 2)
@@ -129,7 +129,8 @@ def test_several_mechanisms_go_into_a_folder_that_resumes(full, tmp_path, monkey
     assert run_json(*words)["rows"] == rows
 
 
-def test_another_truth_or_network_of_the_same_name_is_compared_anew(full, tmp_path):
+def test_changed_input_files_are_compared_anew(full, tmp_path):
+    """A truth or network of the same file name but with other contents."""
     holes, truth, network = (
         tmp_path / "holes.csv",
         tmp_path / "full.csv",

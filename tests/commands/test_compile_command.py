@@ -69,9 +69,7 @@ def test_merging_by_rows(tmp_path):
     assert far["effective_size"] < plain["effective_size"]
 
 
-def test_a_first_graph_that_takes_longer_than_the_limit_is_given_up(
-    monkeypatch, tmp_path
-):
+def test_a_first_graph_beyond_the_time_limit_is_given_up(monkeypatch, tmp_path):
     sizes = run_json("compile", "asia", "--time-limit", 0)
     monkeypatch.setattr(compilation, "LATE", -1.0)
     graph = tmp_path / "a.pdg.json"
@@ -83,7 +81,7 @@ def test_a_first_graph_that_takes_longer_than_the_limit_is_given_up(
     assert run_json("compile", "asia")["effective_size"] <= sizes["effective_size"]
 
 
-def test_a_graph_that_another_search_needs_is_built_beyond_its_limit(monkeypatch):
+def test_a_graph_for_another_search_may_exceed_the_time_limit(monkeypatch):
     monkeypatch.setattr(compilation, "LATE", -1.0)
     network = read_bif(locate("asia", ".bif"))
     with SearchControl(0.0).running():
@@ -98,14 +96,12 @@ def test_a_time_limit():
     assert record["effective_size"] >= 40
 
 
-def test_the_logical_relations_need_no_more_than_the_thesis_shows():
+def test_logic1_is_no_larger_than_in_the_thesis():
     """THESIS, Table 4.3, has an effective size of 46."""
     assert run_json("compile", "logic1")["effective_size"] <= 46
 
 
-def test_the_first_graph_is_written_before_the_search_for_smaller_ones(
-    tmp_path, monkeypatch
-):
+def test_the_first_graph_is_written_before_smaller_ones(tmp_path, monkeypatch):
     def die(search):
         raise RuntimeError("killed")
 
@@ -119,9 +115,7 @@ def test_the_first_graph_is_written_before_the_search_for_smaller_ones(
     )
 
 
-def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(
-    tmp_path, monkeypatch
-):
+def test_an_interrupt_writes_the_first_graph_without_time_left(tmp_path, monkeypatch):
     """The watcher that ends the process at once stayed on past the limit."""
     ends_at_once = False
 

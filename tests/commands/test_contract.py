@@ -286,7 +286,7 @@ def test_a_file_in_no_folder_is_refused(first):
         assert done.stdout == ""
 
 
-def test_a_limit_of_no_time_ends_with_an_answer_or_says_that_there_is_none(first):
+def test_a_time_limit_of_zero_ends_with_an_answer_or_error(first):
     name, words = first
     known = {one.name for one in fields(options_of(name))}
     assert ("seed" in known) == (name not in WITHOUT_SEED)

@@ -70,7 +70,8 @@ def test_all_options_stand_in_the_long_help():
             assert f"  {flags_of(option)[0].split('/')[0]} " in shown
 
 
-def test_a_help_is_not_changed_by_classes_that_describe_an_option_anew():
+def test_help_is_not_changed_by_redefined_options():
+    """Another command may describe a shared option in its own words."""
     ess = options_of("solve").known()["ess"]
     assert "10 for networks" in help_of(options_of("impute"), "ess")
     assert "10 for networks" not in help_of(options_of("solve"), ess.name)
@@ -104,7 +105,7 @@ def test_groups_stand_in_one_order_with_the_output_last():
     assert next(iter(sections("query"))) == "Options"
 
 
-def test_a_field_keeps_the_group_of_the_class_that_declares_it_first():
+def test_a_field_keeps_the_group_of_its_first_declaration():
     solve = options_of("solve").known()
     assert about_of(solve["ess"]).group == "Score"
     assert about_of(solve["seed"]).group == "Search"

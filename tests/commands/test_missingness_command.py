@@ -106,7 +106,7 @@ def test_recommendations(text, weight, method):
     assert bool(found.missingness) == (graph.kind == "MNAR")
 
 
-def test_the_learned_graph_has_all_fully_observed_causes_that_tests_find():
+def test_the_graph_has_all_observed_causes_that_tests_detect():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 2, (3000, 4))
     rates = np.array([[0.05, 0.3], [0.5, 0.9]])

@@ -81,7 +81,7 @@ def test_writing_takes_its_share_of_the_time_and_no_more(clock):
     assert all(10.0 <= gap <= 10.5 for gap in gaps)
 
 
-def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
+def test_a_delayed_selection_is_written_with_the_next_report(clock):
     incumbent = IncumbentWriter(clock.write, clock.warn)
     incumbent(event(1))
     incumbent(event(2))
@@ -158,7 +158,8 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
     assert "The best so far is not saved\n" in shown
 
 
-def test_a_terminal_shows_the_step_and_how_many_there_are_without_a_new_clock(terminal):
+def test_a_terminal_shows_the_step_and_number_of_steps(terminal):
+    """The elapsed time goes on."""
     with ProgressDisplay("bootstrap", Output()) as display:
         clock_before = display._live.tasks[0].start_time
         for _ in counted("run", range(3), 3):
@@ -183,7 +184,7 @@ def test_verbose_messages_name_each_stage(capsys):
 
 
 @pytest.mark.parametrize("options", [{}, {"quiet": True, "verbose": True}])
-def test_narration_is_silent_off_a_terminal_or_where_it_is_to_be_quiet(capsys, options):
+def test_progress_is_silent_off_a_terminal_or_with_quiet(capsys, options):
     with ProgressDisplay("solving", Output(**options)) as display:
         display(event(-3))
     assert capsys.readouterr() == ("", "")

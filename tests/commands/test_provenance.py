@@ -69,7 +69,8 @@ def test_models_and_further_tables_are_listed_with_their_hashes(tmp_path):
     assert (table["name"], table["rows"]) == ("asia-mnar.csv", 100)
 
 
-def test_several_files_are_one_table_with_the_hash_of_their_contents(tmp_path):
+def test_several_files_are_one_table_with_one_hash(tmp_path):
+    """The hash is that of their contents."""
     for k in range(2):
         run(
             "simulate",
@@ -102,7 +103,7 @@ def test_what_cannot_be_hashed_has_no_hash(tmp_path):
     assert sha256([tmp_path]) is None
 
 
-def test_a_file_is_hashed_before_the_command_may_write_another_one_there(tmp_path):
+def test_an_input_file_is_hashed_before_it_is_overwritten(tmp_path):
     network = tmp_path / "network.bif"
     run("convert", "cancer", "-o", network)
     before = digest(network)

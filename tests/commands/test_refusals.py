@@ -269,7 +269,8 @@ def test_an_option_without_effect_beside_another_one_is_refused(words, reason):
     assert reason in fails(*words.split())
 
 
-def test_tables_of_a_run_are_read_as_its_sections_say_where_a_step_has_none(tmp_path):
+def test_steps_read_tables_by_the_options_of_their_run(tmp_path):
+    """A step without a section of its own takes those of the run's sections."""
     run_file = tmp_path / "run.toml"
     text = """
 pipeline = false

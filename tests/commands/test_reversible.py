@@ -14,7 +14,7 @@ def of(record: dict) -> tuple[list[tuple[int, ...]], dict[str, int]]:
     return [tuple(place[p] for p in own) for own in record["parents"].values()], place
 
 
-def test_records_have_the_completed_pattern_and_the_reversible_arcs(tmp_path) -> None:
+def test_records_have_the_cpdag_and_the_reversible_arcs(tmp_path) -> None:
     assert locate(TABLE, ".csv").exists()
     for words in (
         ("solve", TABLE),
@@ -32,9 +32,8 @@ def test_records_have_the_completed_pattern_and_the_reversible_arcs(tmp_path) ->
         assert all(a in parents[b] for a, b in reversible)
 
 
-def test_constraints_take_arcs_out_of_the_reversible_ones_not_out_of_the_class() -> (
-    None
-):
+def test_constraints_fix_directions_but_keep_the_class() -> None:
+    """A required arc is no longer reversible; the equivalence class is the same."""
     free = run_json("solve", TABLE)
     a, b = free["reversible"][0]
     held = run_json("solve", TABLE, "--require", f"{a} -> {b}")
@@ -44,9 +43,8 @@ def test_constraints_take_arcs_out_of_the_reversible_ones_not_out_of_the_class()
     assert not {(a, b), (b, a)} & set(map(tuple, tiered["reversible"]))
 
 
-def test_reversible_arcs_are_marked_in_the_table_and_dashed_in_the_picture(
-    tmp_path,
-) -> None:
+def test_reversible_arcs_are_marked_in_table_and_picture(tmp_path) -> None:
+    """The picture draws them dashed."""
     record = run_json("solve", TABLE)
     printed = run("solve", TABLE, "-o", tmp_path / "network.svg")
     assert printed.count("(reversible)") == len(record["reversible"]) > 0

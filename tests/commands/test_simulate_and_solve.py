@@ -39,9 +39,7 @@ def test_a_drawn_table_is_learned_compiled_queried_and_evaluated(
     assert read_dataset(f"completed{suffix}").states == STATES
 
 
-def test_a_run_file_reads_the_states_and_its_record_names_their_file(
-    tmp_path, monkeypatch
-):
+def test_a_run_file_reads_states_and_records_their_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     network = BayesianNetwork(
         ("damage", "cost", "part"), STATES, ((), (0,), ()), TABLES

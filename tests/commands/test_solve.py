@@ -245,7 +245,8 @@ def test_the_bootstrap_is_that_of_the_python_function():
     assert strengths.get(("Cancer", "Xray"), 0.0) == 0.0
 
 
-def test_ctrl_c_keeps_the_samples_that_are_done_and_a_later_call_goes_on(tmp_path):
+def test_a_bootstrap_resumes_after_ctrl_c(tmp_path):
+    """The samples that were finished are kept."""
     words = ("solve", TABLE, "-o", tmp_path, "--json", "--bootstrap")
     kept = tmp_path / "bootstrap.json"
     with started(*words, 5000, start_new_session=True) as process:

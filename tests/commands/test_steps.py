@@ -63,7 +63,7 @@ def test_a_step_says_what_the_sections_do_not(tmp_path):
     assert learn.smoothing is None
 
 
-def test_files_are_those_of_the_run_then_those_beside_it_then_bundled_ones(tmp_path):
+def test_files_of_the_run_precede_neighbours_and_bundled_ones(tmp_path):
     for name in ("a.csv", "network.bif", "other.csv"):
         (tmp_path / name).write_text("")
     text = """discretise.x = "width:2"

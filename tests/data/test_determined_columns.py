@@ -27,9 +27,7 @@ def is_function(column, source):
 
 @settings(max_examples=150)
 @given(data=st.data(), n_rows=st.integers(1, 80), seed=st.integers(0, 999))
-def test_what_is_found_holds_in_all_rows_and_nothing_certain_is_left_out(
-    data, n_rows, seed
-):
+def test_determined_columns_hold_in_all_rows_and_are_complete(data, n_rows, seed):
     rng = np.random.default_rng(seed)
     columns = [rng.integers(-1, 4, n_rows)]
     for _ in range(data.draw(st.integers(1, 4))):

@@ -126,7 +126,7 @@ def test_the_value_of_a_bin_is_its_median():
 
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "float32", "str", "category"])
-def test_the_value_of_a_bin_without_cells_is_the_nearest_of_the_fitted_type(kind):
+def test_an_empty_bin_has_the_nearest_value_of_the_fitted_type(kind):
     numbers = np.r_[np.arange(15), np.arange(300, 315)].repeat(2)
     frame = pd.DataFrame({"x": numbers}).astype(kind)
     coding = FrameCoding.fit_frame(frame, ["x"], "width:5")

@@ -146,7 +146,7 @@ def test_labels_that_are_written_in_one_way_stay_as_written():
     assert states == (("0.0", "1.0"), ("FALSE", "TRUE"), ("07", "7x"))
 
 
-def test_leading_zeros_make_a_code_that_stays_apart_from_its_number():
+def test_codes_with_leading_zeros_differ_from_numbers():
     columns = pd.DataFrame({"zip": ["007", "7", "12", "7"], "y": list("abab")})
     with pytest.warns(
         StateWarning, match=r"leading zeros are codes.*column 'zip': '007', '7'"

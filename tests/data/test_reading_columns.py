@@ -64,7 +64,7 @@ def test_weights_may_have_a_decimal_comma(tmp_path):
 
 
 @pytest.mark.parametrize("tidy", [False, True])
-def test_decimal_commas_are_never_left_out_but_named_with_the_cure(spreadsheet, tidy):
+def test_decimal_commas_are_refused_with_the_cure(spreadsheet, tidy):
     message = r"column 'h'.* are numbers with a decimal comma; say so \(decimal=','\)"
     with pytest.raises(DataError, match=message):
         el.read_dataset(spreadsheet, tidy=tidy)

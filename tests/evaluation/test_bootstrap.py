@@ -129,7 +129,8 @@ def test_a_direction_that_no_sample_has_is_not_taken() -> None:
     assert found.averaged(0.5).arcs == (("b", "c"), ("c", "a"))
 
 
-def test_arcs_are_added_by_strength_and_turned_where_they_close_a_cycle() -> None:
+def test_consensus_adds_arcs_by_strength_and_avoids_cycles() -> None:
+    """An arc that would close a cycle is turned."""
     compelled = np.zeros((3, 3))
     compelled[0, 1], compelled[1, 2], compelled[2, 0], compelled[0, 2] = (
         0.9,
@@ -178,7 +179,7 @@ def test_the_default_counts_the_classes_that_enumeration_finds(
     assert not bootstrap(table, 3, learner="independent").edges.any()
 
 
-def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(
+def test_samples_keep_the_row_count_and_draw_duplicates_singly(
     table: el.Dataset,
 ) -> None:
     rng = np.random.default_rng(1)
@@ -196,9 +197,8 @@ def test_samples_are_as_many_rows_and_equal_rows_are_drawn_one_by_one(
     assert float(halves.resampled(rng).row_weights.sum()) == 30.0
 
 
-def test_processes_and_order_do_not_matter_and_a_folder_is_gone_on_with(
-    table, tmp_path
-) -> None:
+def test_bootstrap_is_reproducible_and_resumes_from_its_folder(table, tmp_path) -> None:
+    """Neither the number of processes nor the order of the samples matters."""
     begun: list[str] = []
     kwargs = {"seed": 3, "folder": tmp_path, "on_begin": begun.append}
     few = bootstrap(table, 4, **kwargs)

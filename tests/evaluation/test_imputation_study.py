@@ -86,7 +86,8 @@ def test_all_methods_complete_the_same_cells(tmp_path, jobs):
             )
 
 
-def test_a_method_that_fails_has_no_figures_and_a_table_that_no_method_completes_does_not_count():
+def test_a_failed_method_has_no_figures():
+    """A table that no method completes does not count."""
     runs = done(study(wrong=refuse, good=GOOD))
     (condition,) = study().conditions
     rows = list(method_rows(condition, runs))
@@ -114,7 +115,7 @@ def test_the_better_method_is_ahead():
     assert rows[2]["significant"]
 
 
-def test_rows_that_each_seed_draws_anew_are_no_repetitions_of_a_row():
+def test_redrawn_rows_are_not_repetitions_of_a_row():
     """Of 60 rows that both repetitions have, or of 120."""
     for is_redrawn in (False, True):
         runs = done(study(is_redrawn=is_redrawn, good=GOOD, fair=FAIR))

@@ -46,9 +46,8 @@ def completed_tables(draw):
 
 
 @given(completed_tables(), st.permutations([0, 1]), st.permutations([0, 1, 2]))
-def test_accuracy_is_the_share_of_right_cells_whatever_the_order_of_names(
-    case, order, coding
-):
+def test_accuracy_is_the_proportion_of_correct_cells(case, order, coding):
+    """The order of names and of states does not matter."""
     truth, holes, values = case
     incomplete = table(holes)
     filled = incomplete.complete(values).codes if values else incomplete.codes
@@ -116,7 +115,7 @@ def too_large(monkeypatch):
 
 
 @pytest.mark.usefixtures("too_large")
-def test_the_interval_of_a_sampled_divergence_covers_it_as_often_as_it_says():
+def test_intervals_of_sampled_divergences_have_nominal_coverage():
     rng = np.random.default_rng(0)
     p = random_network(rng, 4, most_states=2)
     q = random_network(rng, 4, most_states=2)
@@ -132,7 +131,8 @@ def test_the_interval_of_a_sampled_divergence_covers_it_as_often_as_it_says():
 
 
 @pytest.mark.usefixtures("too_large")
-def test_a_drawn_row_that_the_model_excludes_proves_that_the_divergence_is_infinite():
+def test_a_sampled_row_of_probability_zero_proves_infinity():
+    """The divergence is infinite then, not an estimate."""
     p = random_network(np.random.default_rng(1), 3, most_states=2)
     excluding = type(p)(
         p.names, p.states, ((),) * 3, tuple(np.array([0.0, 1.0]) for _ in range(3))

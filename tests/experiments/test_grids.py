@@ -45,7 +45,7 @@ def test_only_public_names_are_imported(path):
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_every_run_has_the_arguments_of_its_function_and_no_other_has_its_key(name):
+def test_every_run_fits_its_function_and_has_a_unique_key(name):
     runs = list(GRIDS[name].runs(seeds=(0, 1)))
     module, function = runs[0].function.split(".")
     signature = inspect.signature(
@@ -81,7 +81,7 @@ def test_published_figures_are_those_of_cases_and_methods(name):
         assert callable(getattr(import_module(f"experiments.{grid.module}"), after))
 
 
-def test_the_list_names_all_tables_and_figures_that_can_be_repeated(capsys):
+def test_the_list_names_all_reproducible_tables_and_figures(capsys):
     assert main(["--list"]) == 0
     printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines()] == list(GRIDS)
@@ -122,7 +122,7 @@ def calls(monkeypatch):
     return seen
 
 
-def test_runs_are_the_product_of_the_lists_repetition_by_repetition(calls):
+def test_runs_are_the_product_of_lists_for_each_repetition(calls):
     runs = list(toy().runs(seeds=(5, 6)))
     assert [run.case for run in runs[:6]] == ["1", "1", "2", "2", "large", "large"]
     assert [run.arguments["seed"] for run in runs] == [5] * 6 + [6] * 6
@@ -130,7 +130,7 @@ def test_runs_are_the_product_of_the_lists_repetition_by_repetition(calls):
     assert {r.arguments["size"] for r in toy(quick={"size": 2}).runs(full=False)} == {2}
 
 
-def test_what_is_done_is_kept_and_what_failed_or_was_cut_is_done_again(calls, tmp_path):
+def test_only_failed_or_cut_runs_are_repeated(calls, tmp_path):
     grid, path = toy(methods=["good", "broken"]), tmp_path / "toys.jsonl"
     runs = list(grid.runs())
     work(runs, Record(path))
@@ -152,9 +152,8 @@ def endless(*ignored):
         sum(range(1000))
 
 
-def test_no_run_begins_past_the_deadline_and_one_that_runs_is_not_kept(
-    monkeypatch, calls
-):
+def test_no_run_begins_after_the_deadline(monkeypatch, calls):
+    """A run that the deadline cuts is not kept."""
     (run, *_), record = toy().runs(), Record()
     work([run], record, seconds=0.0)
     assert (calls, record.done) == ([], {})
@@ -205,9 +204,7 @@ def summed(monkeypatch):
     return finished, endless_parts
 
 
-def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(
-    summed, tmp_path
-):
+def test_an_oversized_run_resumes_from_its_parts_after_others(summed, tmp_path):
     finished, endless_parts = summed
     runs = list(toy(cases=[{"size": [1, 2]}]).runs(methods=["good"]))
     long, short = runs
@@ -225,7 +222,7 @@ def test_a_run_larger_than_the_budget_goes_on_from_its_parts_after_the_others(
     assert not record.parts_path(long).exists()
 
 
-def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
+def test_the_first_row_printed_is_that_of_a_quick_method(summed):
     _, endless_parts = summed
     endless_parts.add(("bad", 0))
     runs = list(toy(cases=[{"size": 1}]).runs())
@@ -242,7 +239,7 @@ def test_the_first_row_is_that_of_a_quick_method_whatever_stands_first(summed):
 @pytest.mark.parametrize(
     ("installed", "lines"), [((), 2), (("sklearn", "matplotlib"), 0)]
 )
-def test_extras_that_are_not_installed_are_named_once_before_any_run(
+def test_missing_extras_are_named_once_before_any_run(
     installed, lines, monkeypatch, capsys
 ):
     monkeypatch.setattr(
@@ -298,7 +295,8 @@ def test_means_errors_pools_and_published_figures(calls):
     assert "nan" not in text
 
 
-def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
+def test_means_are_over_runs_that_all_methods_have(calls):
+    """A run is one case and repetition."""
     grid = toy(
         published={"columns": ["value"], "both": {"good": [2.5]}}, compare="value"
     )
@@ -329,7 +327,7 @@ def test_means_are_over_the_cases_and_repetitions_that_all_methods_have(calls):
     assert found.loc[("both", "good"), ["n", "value"]].tolist() == [2, 3.0]
 
 
-def test_a_method_that_fails_has_its_error_and_leaves_the_others_their_means(calls):
+def test_a_failed_method_has_its_error_and_others_their_means(calls):
     for methods in (["good", "broken"], ["broken"]):
         grid = toy(methods=methods, compare="value")
         runs, record = list(grid.runs(seeds=(0, 1))), Record()
@@ -343,7 +341,7 @@ def test_a_method_that_fails_has_its_error_and_leaves_the_others_their_means(cal
             assert found.loc[("large", "good"), ["n", "value"]].tolist() == [2, 10.5]
 
 
-def test_several_rows_of_a_run_have_labels_and_figures_their_points(tmp_path):
+def test_rows_of_a_run_have_labels_and_are_points_of_figures(tmp_path):
     pytest.importorskip("matplotlib")
     figures = [{"name": "toy", "x": "size", "y": "value"}]
     grid, record = toy(figures=figures, methods=[""]), Record()

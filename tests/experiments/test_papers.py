@@ -67,7 +67,7 @@ def test_labels_of_one_state_are_hidden_and_classified():
     assert {full.states[column][c] for c in full.codes[rows, column]} == {"True"}
 
 
-def test_imputers_complete_the_same_cells_and_the_better_one_is_told(data):
+def test_imputers_complete_the_same_cells_and_are_ranked(data):
     how = {
         "seed": 1,
         "data": data,
@@ -124,7 +124,7 @@ def test_public_sets_are_prepared_and_counted(data):
 
 
 @pytest.mark.parametrize("method", ["EM-1", "F-MAR + EM", "D-MCAR", "IF-MAR"])
-def test_parameters_of_the_fire_alarm_are_estimated_with_both_pseudo_counts(method):
+def test_fire_alarm_parameters_have_both_pseudo_counts(method):
     how = {"network": "fire alarm", "rows": 500, "hidden": "random-mar:0.3:2:0.5:1.0:3"}
     rows = deletion.parameters(
         method=method, seed=0, data="", limit=60.0, divergence=True, **how
@@ -133,7 +133,7 @@ def test_parameters_of_the_fire_alarm_are_estimated_with_both_pseudo_counts(meth
     assert 0.5 > rows[0]["kl"] != rows[1]["kl"] > 0
 
 
-def test_the_four_cycle_is_searched_and_no_start_exceeds_the_optimum(monkeypatch):
+def test_no_start_on_the_four_cycle_exceeds_the_optimum(monkeypatch):
     monkeypatch.setattr(equivalence, "COPIES", 2)
     monkeypatch.setattr(equivalence, "STARTS", 4)
     rows = []
@@ -172,7 +172,8 @@ def test_a_structure_is_learned_and_judged(method):
     assert -0.5 < row["log_likelihood"] < 0.01
 
 
-def test_methods_are_behind_the_best_one_that_learns_from_incomplete_rows():
+def test_methods_are_behind_the_best_on_incomplete_rows():
+    """A method that learns from the complete table is no baseline."""
     likelihoods = {"em": (-1.0, -2.0), "mode": (-1.2, -1.5), "complete": (-0.5, -1.0)}
     same = {"rows": 5, "hidden": "h", "ess": 1.0, "seed": 0}
     rows = [
@@ -219,9 +220,7 @@ def test_structural_em_of_decision_graphs_beside_its_rivals(monkeypatch, data):
     )
 
 
-def test_random_decision_graphs_are_valid_and_the_forest_of_logic1_has_its_size(
-    few_rows,
-):
+def test_random_graphs_are_valid_and_logic1_has_its_size(few_rows):
     for seed in range(5):
         graph = generators.random_decision_graph(7, np.random.default_rng(seed))
         graph.check()
@@ -266,7 +265,7 @@ def test_choices_are_judged_by_other_rows_beside_fixed_ones(data):
     ]
 
 
-def test_a_language_dominates_where_its_best_model_of_every_size_is_likelier():
+def test_a_model_class_dominates_if_likelier_at_every_size():
     points = {
         "bn": [(2, -3.5), (4, -3.2)],
         "nb": [(2, -4.5), (4, -4.2)],
@@ -287,7 +286,7 @@ def table_of(rows, variables):
     return el.Dataset(codes, names, (("a", "b", "c"),) * variables)
 
 
-def test_random_mar_draws_its_causes_from_separators_and_neighbours():
+def test_random_mar_draws_causes_from_separators_and_neighbours():
     rng = np.random.default_rng(0)
     unrelated = [()] * 20
     spec = "random-mar:0.8:2:0.5:0.5:3"
@@ -304,7 +303,7 @@ def test_random_mar_draws_its_causes_from_separators_and_neighbours():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_mar_takes_its_causes_from_observed_variables_neighbours_first(seed):
+def test_random_mar_prefers_observed_neighbours_as_causes(seed):
     rng = np.random.default_rng(seed)
     share, n_causes = round(rng.uniform(0, 0.7), 2), int(rng.integers(0, 3))
     full, spec = table_of(5, 8), f"random-mar:{share}:{n_causes}:1:0.5"

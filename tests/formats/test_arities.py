@@ -229,15 +229,15 @@ def test_separators_that_the_suffix_does_not_mean_are_found(
         assert read_dataset(tmp_path / name).names == names
 
 
-def test_one_column_of_words_is_read_where_no_separator_is_in_each_line(tmp_path):
+def test_one_column_of_words_needs_no_separator(tmp_path):
+    """A blank that is not in every line separates nothing."""
     path = tmp_path / "t.csv"
     path.write_text("colour\ndark red\nblue\n")
     assert read_dataset(path).states == (("blue", "dark red"),)
 
 
-def test_one_column_that_seems_to_hold_several_is_refused_unless_its_separator_is_given(
-    tmp_path,
-):
+def test_an_ambiguous_single_column_is_refused(tmp_path):
+    """It seems to hold several columns; giving its separator is the cure."""
     path = tmp_path / "t.csv"
     path.write_text("favourite colour\nlight blue\nvery dark red\n")
     with pytest.raises(

@@ -98,7 +98,8 @@ def test_a_table_with_parents_counts_the_parents_fastest():
     assert network.tables[2][..., 0].tolist() == [[0.99, 0.97], [0.9, 0.3]]
 
 
-def test_statements_may_precede_declarations_and_rows_their_order():
+def test_statements_and_rows_may_be_in_any_order():
+    """Probabilities may precede the declaration of their variables."""
     text = format_bif(random_network(np.random.default_rng(9), 4))
     network = parse_bif(text)
     start = text.index("probability")
@@ -242,7 +243,8 @@ BNLEARN_LINE = re.compile(
 
 @given(st.lists(any_names, min_size=2, max_size=6, unique=True))
 @settings(max_examples=100)
-def test_our_lines_are_those_of_the_repository_but_for_properties(names):
+def test_written_lines_have_the_form_of_the_bif_repository(names):
+    """Lines of properties excepted."""
     network = BayesianNetwork(
         tuple(names),
         (tuple(names),) * len(names),
@@ -259,7 +261,8 @@ def test_our_lines_are_those_of_the_repository_but_for_properties(names):
         assert is_property or BNLEARN_LINE.fullmatch(line)
 
 
-def test_other_names_are_written_as_words_and_stand_in_a_property():
+def test_special_names_become_words_and_a_property():
+    """The property keeps the name that a word cannot express."""
     network = BayesianNetwork(
         ("a b", "a_b", "table"),
         (("<=1", "(1, 2]"),) * 3,

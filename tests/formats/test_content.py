@@ -132,7 +132,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(files, reader, kind):
     "kind", [kind for kind in [*TEXTS, *BINARY] if kind != "a table"]
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_table_by_its_suffix_that_holds_something_else_is_refused(
+def test_a_table_with_other_content_than_its_suffix_is_refused(
     files, tmp_path, kind, packed
 ):
     content = files[kind].read_bytes()
@@ -192,7 +192,7 @@ def test_tables_with_odd_names_are_tables(tmp_path, text):
     assert read_dataset(path).codes.tolist() == [[0, 1], [1, 0]]
 
 
-def test_a_faulty_file_of_its_own_kind_keeps_the_place_of_its_fault(tmp_path):
+def test_errors_in_a_file_of_the_right_kind_keep_their_place(tmp_path):
     path = tmp_path / "t.bif"
     path.write_text("network a {\n}\nvariable x {\n  type discrete [ 2 ] { a };\n}\n")
     with pytest.raises(FormatError, match="line 4"):

@@ -62,7 +62,7 @@ def tables(network: BayesianNetwork) -> list[list[float]]:
         {"a": "2e-3 6e-3", "b_f": "1 1"},
     ],
 )
-def test_counts_and_percentages_are_read_only_where_that_is_wanted(rows, written):
+def test_counts_and_percentages_are_read_only_on_request(rows, written):
     file = written(**rows)
     with pytest.raises(
         FormatError, match=r"line [45678]\b.*sum to one.*\(normalise=True\)"
@@ -77,9 +77,8 @@ def test_counts_and_percentages_are_read_only_where_that_is_wanted(rows, written
 
 @pytest.mark.parametrize("normalise", [False, True])
 @pytest.mark.parametrize("row", ["0 0", "-1 3", "nan 1", "inf 1", "1e308 1e308"])
-def test_rows_that_no_sum_makes_probabilities_are_refused_without_that_cure(
-    row, normalise, written
-):
+def test_rows_that_cannot_be_normalised_are_refused(row, normalise, written):
+    """The message does not offer normalisation as the cure."""
     message = r"'b', given a=t: .* >= 0 that.*: correct the row$|expected a probability or ';'"
     with pytest.raises(FormatError, match=message):
         read_network(written(b_t=row), normalise=normalise)
@@ -166,7 +165,7 @@ def test_xml_is_read_in_utf_16_and_other_texts_say_so(written):
             read_network(file)
 
 
-def test_a_default_row_and_rows_out_of_order_stand_for_counts_too(tmp_path):
+def test_default_rows_and_any_order_are_read_as_counts_too(tmp_path):
     file = tmp_path / "n.bif"
     text = BIF.format(**PLAIN).replace(
         "(f) 0.5 0.5; (t) 0.125 0.875;", "default 9 9; (t) 1 7;"
@@ -316,7 +315,7 @@ def test_the_true_reason_is_named_with_its_line(suffix, old, new, message, tmp_p
         read_network(file)
 
 
-def test_lines_are_those_of_the_file_where_blanks_stand_before_xml(tmp_path):
+def test_line_numbers_count_blank_lines_before_the_xml(tmp_path):
     file = tmp_path / "n.xmlbif"
     file.write_text("\n\n" + XMLBIF.format(**PLAIN | {"a": "1"}))
     with pytest.raises(FormatError, match="line 7: variable 'a'"):

@@ -145,9 +145,8 @@ def test_more_cells_than_memory_holds_are_refused(read, monkeypatch):
 
 @pytest.mark.parametrize("command", ["augment", "impute"])
 @pytest.mark.parametrize("target", ["found", "found.csv"])
-def test_names_that_a_text_cannot_keep_are_refused_before_the_search(
-    tmp_path, command, target
-):
+def test_unwritable_names_are_refused_before_the_search(tmp_path, command, target):
+    """A text file cannot keep a name with a line break."""
     table = pa.table({"a\nb": ["x", "y", "y", None], "c": ["x", "x", "y", "y"]})
     pq.write_table(table, tmp_path / "t.parquet")
     message = fails(command, tmp_path / "t.parquet", "-q", "-o", tmp_path / target)

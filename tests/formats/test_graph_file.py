@@ -42,9 +42,7 @@ def test_a_written_graph_reads_back(tmp_path_factory, name, named) -> None:
     assert cpdag(found.parents) == cpdag(named.parents)
 
 
-def test_the_structure_of_networks_and_the_parents_of_results_are_read(
-    tmp_path,
-) -> None:
+def test_graphs_are_read_from_networks_and_results(tmp_path) -> None:
     found = read_graph(locate("asia", ".bif"))
     assert ("smoke", "lung") in found.arcs
     assert found.kind == "dag"

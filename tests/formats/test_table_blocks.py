@@ -194,9 +194,7 @@ def test_sources_that_are_none(tmp_path, monkeypatch, source, message):
         read_blocks(source)
 
 
-def test_columns_with_more_values_than_a_variable_may_have_are_refused_early(
-    tmp_path, monkeypatch
-):
+def test_columns_with_too_many_values_are_refused_early(tmp_path, monkeypatch):
     monkeypatch.setattr(table_blocks, "LARGEST", 20)
     (tmp_path / "t.csv").write_text(
         "a,b\n" + "".join(f"{k},{k % 2}\n" for k in range(99))

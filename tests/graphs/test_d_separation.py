@@ -59,9 +59,8 @@ def test_sets_that_share_a_variable_are_refused() -> None:
         d_separated([(), ()], [0, 1], [1])
 
 
-def test_a_markov_blanket_is_the_smallest_set_that_separates_a_variable_from_the_rest() -> (
-    None
-):
+def test_a_markov_blanket_is_the_smallest_separating_set() -> None:
+    """It separates a variable from all others."""
     for parents in every_dag(4)[::5]:
         for v in range(4):
             rest = set(range(4)) - {v}

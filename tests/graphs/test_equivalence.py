@@ -82,7 +82,7 @@ def edge(found: PartiallyDirectedGraph, a: int, b: int) -> str:
     )
 
 
-def test_the_structural_hamming_distance_counts_the_pairs_that_differ() -> None:
+def test_structural_hamming_distance_counts_differing_pairs() -> None:
     graphs = every_dag(3)
     for one, other in product(graphs, graphs):
         directed = [
@@ -111,7 +111,7 @@ def test_the_distance_of_graphs_of_other_variables_is_refused() -> None:
         structural_hamming_distance([(), (0,)], cpdag([()]))
 
 
-def test_covered_edges_are_those_whose_reversal_stays_in_the_class() -> None:
+def test_covered_edges_are_those_reversible_within_the_class() -> None:
     for parents in every_dag(4):
         own = cpdag(parents)
         expected = []

@@ -25,7 +25,7 @@ def check(parents: Parents, known: set[tuple[int, int]]) -> None:
     assert reversible_arcs(parents, known) == arcs_of(parents) - shared
 
 
-def test_all_networks_of_four_variables_with_up_to_two_known_arcs() -> None:
+def test_all_dags_of_four_variables_with_up_to_two_known_arcs() -> None:
     for parents in every_dag(4):
         for k in range(3):
             for known in combinations(sorted(arcs_of(parents)), k):
@@ -50,7 +50,8 @@ def test_each_of_the_four_rules_directs_an_arc() -> None:
     assert (0, 3) in maximally_oriented(cpdag(kite), {(1, 2), (2, 3)}).directed
 
 
-def test_forbidden_arcs_direct_the_other_way_and_strangers_nothing() -> None:
+def test_forbidden_arcs_direct_only_adjacent_pairs() -> None:
+    """The pair of a forbidden arc is directed the other way."""
     known = known_directions(required=[(2, 1)], forbidden=[(0, 1), (0, 3)])
     assert known == {(2, 1), (1, 0), (3, 0)}
     assert reversible_arcs([(1,), (2,), (), ()], known) == frozenset()

@@ -229,9 +229,8 @@ class TestImputer:
         assert found.probabilities.sum(axis=1) == pytest.approx(1)
         assert found.status in ("heuristic", "t-local")
 
-    def test_augmentation_gives_its_own_table_the_joint_completion_and_others_the_likeliest(
-        self,
-    ):
+    def test_augmentation_completes_its_own_table_jointly(self):
+        """Other tables get the most probable completion."""
         network = random_network(np.random.default_rng(2), 4)
         table, other = (holed(network, 30, 0.1, s) for s in (2, 3))
         imputer = Imputer("augmentation", QUICK).fit(table)
@@ -560,7 +559,7 @@ class TestCommand:
         )
 
 
-def test_the_frame_of_what_was_imputed_takes_the_frame_or_nothing():
+def test_an_imputed_frame_takes_the_original_frame_or_nothing():
     frame = read_dataset("asia-mnar").to_frame().astype(object)
     table = Dataset.from_frame(frame)
     imputed = imputing.impute(frame, "mode")

@@ -131,7 +131,7 @@ def test_other_tables_of_the_same_variables():
     assert right.mean() > 0.5
 
 
-def test_penalties_are_weak_where_variables_depend_and_strong_where_not(monkeypatch):
+def test_penalties_are_weak_for_dependent_variables_only(monkeypatch):
     rng = np.random.default_rng(4)
     codes = rng.integers(2, size=(300, 6))
     codes[:, 1] = np.where(rng.random(300) < 0.02, 1 - codes[:, 0], codes[:, 0])

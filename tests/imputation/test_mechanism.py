@@ -76,7 +76,7 @@ class TestReasons:
         complete = Dataset(np.array([[0], [1]]), ("a",), (("x", "y"),))
         assert causes(independent(complete), complete) == {}
 
-    def test_gains_by_others_are_half_the_g_statistic_less_the_penalty(self):
+    def test_gains_are_half_the_g_statistic_less_the_penalty(self):
         rng = np.random.default_rng(5)
         network = random_network(rng, 4)
         table = hide(network.sample(50, rng), "mcar:0.2", rng)
@@ -233,9 +233,7 @@ class TestNotAtRandom:
 
         return is_not_at_random(cells(300, beta), cells(200, p), marginals)
 
-    def test_cells_that_are_missing_at_random_are_not_found_though_posteriors_are_wrong(
-        self,
-    ):
+    def test_mar_cells_are_not_flagged_under_wrong_posteriors(self):
         assert sum(self.is_found(seed, [0.5, 0.3, 0.2]) for seed in range(200)) <= 2
 
     def test_cells_of_mostly_one_state_are_found(self):

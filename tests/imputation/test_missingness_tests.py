@@ -94,7 +94,7 @@ def test_permutations_agree_with_all_permutations(monkeypatch):
 
 
 @pytest.mark.parametrize(("rows", "share"), [(2000, 0.3), (60, 0.15)])
-def test_p_values_are_uniform_when_cells_are_missing_completely_at_random(rows, share):
+def test_p_values_are_uniform_under_mcar(rows, share):
     p_values, found = [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

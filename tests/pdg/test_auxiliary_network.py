@@ -34,7 +34,7 @@ def full_joint(network):
 
 @given(st.integers(0, 10_000), st.integers(1, 5))
 @settings(max_examples=40)
-def test_the_marginal_over_the_graphs_variables_is_its_distribution(seed, n):
+def test_marginal_over_graph_variables_is_its_distribution(seed, n):
     graph = random_graph(np.random.default_rng(seed), n)
     network = to_network(graph)
     assert network.names[:n] == graph.names
@@ -54,7 +54,7 @@ def test_the_marginal_over_the_graphs_variables_is_its_distribution(seed, n):
     assert clique_tree(network).size(network.cardinalities) <= graph.effective_size**2
 
 
-def test_parity_needs_an_auxiliary_variable_for_the_parity_so_far():
+def test_parity_needs_one_auxiliary_variable_per_prefix():
     """THESIS, Example 3.11 and Figure 3.8(c): 8(n-1)+4 parameters with our n variables."""
     n = 6
     rows = np.array([row for row in np.ndindex((2,) * n) if sum(row) % 2 == 0])

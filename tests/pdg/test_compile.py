@@ -250,7 +250,7 @@ def test_marginals_survive_renaming_and_reordering(alarm):
         np.testing.assert_allclose(answers[0][name], answers[1][name], rtol=1e-10)
 
 
-def test_a_clique_of_two_to_the_thirty_cells_is_never_written_out():
+def test_a_clique_of_two_to_the_thirty_cells_is_not_expanded():
     """All pairs of 30 roots have a child, but most of the tables tell nothing of the parents."""
     n, rng = 30, np.random.default_rng(0)
     pairs = [(i, j) for j in range(n) for i in range(j)]

@@ -197,7 +197,7 @@ def test_very_improbable_rows_use_logarithms(kernel):
     np.testing.assert_allclose(counts[:2], 3 * posterior[0, :2], rtol=1e-9)
 
 
-def test_impossible_rows_are_minus_infinity_and_have_no_posterior(kernel):
+def test_impossible_rows_have_minus_infinity_and_no_posterior(kernel):
     graph = random_graph(np.random.default_rng(3), 1, zeros=0)
     graph = graph.with_parameters(np.eye(1, len(graph.parameters))[0])
     codes = np.array([[0], [1], [-1]], np.int16)

@@ -91,7 +91,8 @@ def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
             assert apart.min() > 1e-9
 
 
-def test_more_steps_never_give_a_larger_graph_and_each_gain_is_reported(alarm):
+def test_more_steps_never_give_a_larger_graph(alarm):
+    """Each gain is reported."""
     told = []
     sizes = [
         compile_network(alarm, steps=steps, seed=5, on_event=told.append).effective_size
@@ -146,7 +147,7 @@ def test_limits_must_not_be_negative(alarm):
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
 @settings(max_examples=25)
-def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
+def test_joined_forests_are_no_larger_than_any_visited_chain(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
     found, adjacency = chain(network, rng, 40)
@@ -234,7 +235,7 @@ def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     assert told[-1] <= Expansion(residuals, forest).cells
 
 
-def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch):
+def test_a_far_too_large_graph_is_refused_before_construction(monkeypatch):
     rng, n = np.random.default_rng(0), 24
     names, states = tuple(f"x{i}" for i in range(n)), (("0", "1"),) * n
     parents = tuple(tuple(range(max(0, i - 12), i)) for i in range(n))

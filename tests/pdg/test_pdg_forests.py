@@ -189,9 +189,7 @@ def test_mistakes_are_reported(options, message):
 
 
 @pytest.mark.parametrize("prior", ["uniform", "start"])
-def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_reach(
-    prior,
-):
+def test_smoothing_counts_nodes_certainly_reached(prior):
     """Each variable is judged in the rows whose completions reach one node, by real refits."""
     rng = np.random.default_rng(4)
     graph = random_graph(rng, 4)

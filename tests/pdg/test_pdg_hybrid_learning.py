@@ -213,9 +213,7 @@ def test_networks_are_learnt_with_the_least_weight_of_the_size(
     assert set(asked) == {(score, MAX_PARENTS)}
 
 
-def test_a_network_whose_graph_is_too_large_gives_way_to_one_of_fewer_parents(
-    learnt, monkeypatch
-):
+def test_too_large_graphs_give_way_to_fewer_parents(learnt, monkeypatch):
     network, data = learnt
     asked = []
 

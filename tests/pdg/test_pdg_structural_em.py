@@ -131,7 +131,7 @@ def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, size_weight, si
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=30)
-def test_available_cases_are_those_that_no_completion_contradicts(seed):
+def test_available_cases_agree_in_all_completions(seed):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 4)
     codes = (rng.random((8, 4)) * (graph.cardinalities + 1)).astype(np.int16) - 1

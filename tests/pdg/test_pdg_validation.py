@@ -119,7 +119,8 @@ def test_a_decision_graph_predicts_as_well_as_the_network(drawn):
     assert several[0].graph.effective_size <= several[1].graph.effective_size
 
 
-def test_a_relation_that_no_network_of_few_parents_holds_is_learnt_from_the_rows():
+def test_parity_of_many_variables_is_learned_from_the_rows():
+    """No network of few parents represents it."""
     rng = np.random.default_rng(5)
     bits = rng.integers(0, 2, (2000, 4))
     codes = np.column_stack([bits, bits.sum(axis=1) % 2])

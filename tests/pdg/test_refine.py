@@ -104,7 +104,7 @@ def test_unreached_nodes_keep_their_parameters_without_alpha():
     )
 
 
-def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
+def test_smoothing_keeps_unreached_nodes_and_excludes_nothing():
     graph = paper_example()
     data = Dataset(np.zeros((5, 4), np.int8), graph.names, graph.states)
     smoothed = refine(graph, data, smoothing=1).model.parameters
@@ -117,7 +117,7 @@ def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
 
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "lucas"])
-def test_refinement_on_few_rows_costs_hardly_any_likelihood_of_fresh_ones(name):
+def test_refinement_on_few_rows_keeps_held_out_likelihood(name):
     """By pseudo-counts of 0 it did: ASIA lost 0.7 per row, and fresh rows became impossible."""
     rng, network = np.random.default_rng(3), read_bif(locate(name, ".bif"))
     data, fresh = (
@@ -138,9 +138,8 @@ def test_refinement_on_few_rows_costs_hardly_any_likelihood_of_fresh_ones(name):
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2])
-def test_by_default_a_learned_network_s_graph_predicts_fresh_rows_as_well_as_the_network(
-    share,
-):
+def test_default_graphs_predict_as_well_as_their_network(share):
+    """On fresh rows, by the graph of a learned network."""
     truth, rng = read_bif(locate("asia", ".bif")), np.random.default_rng(401)
     full, fresh = truth.sample(400, np.random.default_rng(400)), truth.sample(5000, rng)
     codes = full.codes.copy()
@@ -170,7 +169,7 @@ def test_there_may_be_nothing_to_validate_on():
         assert refine(graph, data).smoothing == 1.0
 
 
-def test_a_node_gets_as_many_pseudo_counts_as_the_nodes_that_it_is_merged_from():
+def test_merged_nodes_add_up_their_pseudo_counts():
     two = assemble(
         ("a", "b"), (("n", "y"),) * 2, np.array([-1, 0]),
         [np.array([[0.6, 0.4]]), np.array([[0.2, 0.8], [0.2, 0.8]])],
@@ -202,7 +201,7 @@ def hidden_class(rng):
     return graph.with_parameters(np.full_like(graph.parameters, 0.5)), table
 
 
-def test_random_starts_tell_the_states_of_a_variable_apart_that_no_row_observes():
+def test_random_starts_separate_the_states_of_latent_variables():
     graph, table = hidden_class(np.random.default_rng(5))
     one = refine(graph, table, prior="uniform")
     assert (len(one.starts), one.converged) == (1, True)

@@ -13,7 +13,8 @@ from tests.network_oracle import joint, random_network
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 @settings(max_examples=40)
-def test_it_has_the_joint_of_the_network_and_a_node_for_each_configuration(seed, n):
+def test_unmerged_graph_has_a_node_for_each_configuration(seed, n):
+    """Its joint distribution is that of the network."""
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
     root = network.names[int(rng.integers(n))]

@@ -103,7 +103,7 @@ def test_the_most_probable_states_are_the_joints_maximum(seed, n):
 
 @given(SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 7, 1000]))
 @settings(max_examples=25)
-def test_the_best_states_of_targets_are_those_of_the_sorted_marginal(seed, n, k):
+def test_best_target_states_follow_the_sorted_marginal(seed, n, k):
     rng, graph, evidence, full, _ = case(seed, n)
     chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
     targets = [graph.names[v] for v in chosen]

@@ -66,7 +66,7 @@ def test_the_entropy_is_that_of_the_full_joint(
     assert found == pytest.approx(summed_entropy(distribution), abs=1e-9)
 
 
-def test_the_entropy_of_a_network_too_large_to_follow_is_that_of_its_graph(monkeypatch):
+def test_entropy_of_a_large_network_is_computed_by_its_graph(monkeypatch):
     network = random_network(np.random.default_rng(3), 4)
     expected = summed_entropy(joint(network))
 
@@ -87,9 +87,7 @@ def test_impossible_evidence_has_no_entropy():
 
 @given(SEEDS, st.integers(1, 4), st.integers(1, 3))
 @settings(max_examples=15)
-def test_component_entropies_are_those_of_all_rows_given_the_component(
-    seed, n, components
-):
+def test_component_entropies_condition_on_the_component(seed, n, components):
     model = random_naive_bayes(np.random.default_rng(seed), n, components)
     for component, found in enumerate(model.component_entropies):
         alone = replace(model, prior=np.eye(components)[component])
@@ -134,7 +132,7 @@ def test_mutual_information_of_a_pair_is_by_em_over_the_rows(seed):
 
 @given(SEEDS)
 @settings(max_examples=10)
-def test_mutual_information_of_complete_weighted_rows_is_that_of_their_shares(seed):
+def test_mutual_information_is_that_of_weighted_proportions(seed):
     rng = np.random.default_rng(seed)
     codes, weights = rng.integers(0, 2, (12, 3)), rng.integers(1, 5, 12).astype(float)
     table = Dataset(codes.astype(np.int16), tuple("abc"), (("n", "y"),) * 3, weights)
@@ -151,7 +149,7 @@ def test_mutual_information_of_complete_weighted_rows_is_that_of_their_shares(se
             assert found.iloc[u, v] == pytest.approx(sum(of_each) - of_both, abs=1e-9)
 
 
-def test_a_pair_never_observed_together_and_a_column_never_observed_have_no_information():
+def test_unobserved_pairs_and_columns_have_no_information():
     codes = np.array([[0, -1, -1], [1, -1, -1], [-1, 0, -1], [-1, 1, -1]], np.int16)
     found = el.queries.mutual_information(
         Dataset(codes, tuple("abc"), (("n", "y"),) * 3)

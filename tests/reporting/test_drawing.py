@@ -156,7 +156,7 @@ def test_crossings_are_those_of_all_pairs_of_arcs(dag):
     assert _crossings(list(range(n)), below, place) == expected
 
 
-def test_a_tree_is_drawn_without_crossings_and_its_root_in_the_middle():
+def test_a_tree_is_drawn_planar_with_its_root_in_the_middle():
     arcs = [(0, 1), (0, 2), (1, 6), (1, 3), (2, 5), (2, 4)]
     x = layered_layout([1.0] * 7, arcs, space=0.3, lane=0.1).x
     assert x[0] == pytest.approx((x[1] + x[2]) / 2)
@@ -210,7 +210,7 @@ def test_the_orders_of_a_large_graph_have_fewer_starts(monkeypatch):
     assert starts[60] == 1 < starts[8]
 
 
-def test_a_decision_graph_joins_states_and_leaves_out_the_impossible(graph):
+def test_a_decision_graph_joins_states_and_omits_impossible_ones(graph):
     drawing = decision_graph_drawing(graph)
     assert drawing.labels[0] == "a\nno: 0.200\nyes: 0.800"
     assert dict(zip(drawing.arcs, drawing.arc_labels, strict=True)) == {
@@ -235,9 +235,7 @@ def test_nodes_that_nothing_reaches_are_not_drawn():
 
 
 class TestFiles:
-    def test_svg_is_well_formed_and_does_not_depend_on_what_was_drawn_before(
-        self, graph
-    ):
+    def test_svg_is_well_formed_and_independent_of_earlier_drawings(self, graph):
         drawings = network_drawing(ASIA, ASIA_PARENTS), decision_graph_drawing(graph)
         files = [draw(drawing) for drawing in drawings]
         assert all(ElementTree.fromstring(svg).tag.endswith("svg") for svg in files)

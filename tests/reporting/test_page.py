@@ -445,9 +445,8 @@ def test_zoom_find_sort_and_filter(opened, folders):
 
 
 @pytest.mark.parametrize(("width", "pixels"), [(1280, 1), (390, 3)])
-def test_a_large_network_opens_whole_and_a_found_variable_can_be_read(
-    opened, width, pixels
-):
+def test_a_large_network_opens_whole(opened, width, pixels):
+    """A variable that the reader searches for is shown at a legible size."""
     n = 60
     parents = tuple((v - 4,) if v >= 4 else () for v in range(n))
     states, names = ((("no", "yes"),) * n), tuple(f"variable{v}" for v in range(n))

@@ -56,9 +56,7 @@ def words(text):
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("line", COMMANDS)
-def test_lines_are_no_longer_than_the_terminal_and_all_words_are_there(
-    line, width, records, capsys
-):
+def test_lines_fit_the_terminal_and_keep_all_words(line, width, records, capsys):
     whole = printed(records[line], None, capsys)
     narrow = printed(records[line], width, capsys)
     assert max(map(len, narrow.splitlines())) <= width
@@ -82,7 +80,7 @@ def test_a_pipe_has_a_line_for_each_row(records, capsys):
     assert {f"x{v}" for v in range(37)} <= words(head)
 
 
-def test_a_table_of_methods_is_turned_where_its_columns_do_not_fit(capsys):
+def test_a_wide_table_of_methods_is_transposed(capsys):
     rows = [
         {"method": name, **{f"measure{k}": f"{name}{k}" for k in range(12)}}
         for name in "ab"

@@ -58,7 +58,7 @@ def test_an_exhausted_search_finds_what_enumeration_keeps(score, seed, k, weight
 
 
 @pytest.mark.parametrize("score", [BDeu(1), BIC()], ids=str)
-def test_little_effort_gives_exact_scores_and_says_what_is_missing(score):
+def test_a_small_budget_gives_exact_but_incomplete_scores(score):
     data = sample("lucas", 300)
     before = -np.inf
     for effort in (1, 30, 200, 2000):
@@ -197,7 +197,7 @@ def test_all_cores_are_used_unless_reported():
     assert n_threads(3) == 3
 
 
-def test_a_search_for_one_variable_ends_with_the_search_that_it_is_a_part_of():
+def test_the_search_of_one_variable_ends_with_the_outer_search():
     data, looks = sample("lucas", 300), []
 
     def is_over():

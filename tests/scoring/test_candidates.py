@@ -199,7 +199,7 @@ def test_no_superset_exceeds_the_ceiling(score, seed, weighted):
 @pytest.mark.parametrize("score", [BIC(), AIC(), PenalisedLikelihood(0.3)], ids=str)
 @slow
 @given(seed=st.integers(0, 2**32))
-def test_supersets_with_a_parent_of_too_little_entropy_are_dominated(score, seed):
+def test_supersets_with_a_low_entropy_parent_are_dominated(score, seed):
     """The entropy bound on its own: that parent is better left out of each superset."""
     data = dependent_data(seed, n=4)
     a, penalty = score.cell(np.array([math.e]), 2, 1.0)[0] / math.e, score.penalty

@@ -50,7 +50,7 @@ def test_counts_of_observed_configurations():
 
 
 @given(datasets())
-def test_counts_are_those_of_each_configuration_by_first_appearance(data):
+def test_configurations_are_counted_in_order_of_appearance(data):
     child, parents = 0, range(1, data.n_variables)
     counted = {}
     for row, weight in zip(data.codes.tolist(), data.row_weights, strict=True):

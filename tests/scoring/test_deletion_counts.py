@@ -135,7 +135,7 @@ def test_complete_data_are_counted(method, seed):
 
 @few
 @given(seed=SEEDS, exponent=st.sampled_from([0.25, 0.5]))
-def test_node_averages_are_those_of_the_rows_that_observe_a_family(seed, exponent):
+def test_node_averages_use_rows_that_observe_the_family(seed, exponent):
     data, score = hidden(seed), PenalisedLikelihood(1e-9)
     how = DeletionCounts("node-average", exponent=exponent)
     found = tables(

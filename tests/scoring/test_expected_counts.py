@@ -96,7 +96,7 @@ def test_what_has_no_expected_counts_is_refused():
         expected_counts(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), states), 2)
 
 
-def test_a_row_with_more_completions_than_entries_of_its_prefix_is_counted():
+def test_a_row_with_many_completions_is_counted():
     """All cells of a family are positive then, more than the smaller sets have entries."""
     network = BayesianNetwork(
         ("a", "b", "c"), (("0", "1"),) * 3, ((),) * 3, (np.array([0.25, 0.75]),) * 3

@@ -97,7 +97,7 @@ def test_structures_are_those_asked_for(rows):
         BayesianNetworkClassifier().fit(X, np.zeros(len(X)))
 
 
-def test_structure_and_pseudo_count_are_chosen_by_the_log_loss_of_held_out_rows(rows):
+def test_structure_and_pseudo_count_minimise_held_out_log_loss(rows):
     """The losses of naive Bayes models are computed again by plain products."""
     X, y = rows
     model = BayesianNetworkClassifier(random_state=0).fit(X, y)
@@ -132,7 +132,7 @@ def test_a_choice_is_made_only_where_there_is_one(rows):
     assert (lone.log_losses_, lone.structure_) == ({}, "augmented")
 
 
-def test_folds_divide_each_class_evenly_and_weights_are_repetitions():
+def test_folds_are_stratified_and_weights_are_repetitions():
     rng = np.random.default_rng(0)
     codes = np.column_stack((rng.integers(-1, 2, (60, 2)), rng.integers(0, 3, 60)))
     names, states = ("a", "b", "class"), (("n", "y"), ("n", "y"), ("u", "v", "w"))

@@ -201,7 +201,8 @@ def test_any_flipped_number_is_rejected(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_flipped_number_with_a_forged_digest_never_proves_what_is_false(seed):
+def test_a_changed_number_never_proves_a_false_bound(seed):
+    """The digest is forged to match."""
     text = random_text(seed, n=4)
     _, certificate, _ = made(text)
     content = content_of(certificate)
@@ -235,7 +236,8 @@ def test_any_flipped_score_is_rejected_or_the_claim_still_true(seed):
 
 @settings(max_examples=60)
 @given(st.data())
-def test_any_rearranged_tree_with_a_forged_digest_never_proves_what_is_false(data):
+def test_a_rearranged_tree_never_proves_a_false_bound(data):
+    """The digest is forged to match."""
     text = random_text(data.draw(st.integers(0, 5)), n=4)
     content = content_of(_certificate(text))
     best, _ = exact_best(tables_of(text, content["variables"]))
@@ -291,7 +293,7 @@ class TestExactness:
             rounded.check(text)
         rounded.check(format_jkl(problem))
 
-    def test_scores_of_floating_point_leave_a_tiny_gap_that_is_stated(self):
+    def test_floating_point_scores_leave_a_stated_tiny_gap(self):
         rng = np.random.default_rng(1)
         problem = parse_jkl(random_text(1, n=4))
         problem = Problem(

@@ -26,9 +26,7 @@ def random_problem(seed, n, most_parents=2):
     return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
 
 
-def test_a_long_relaxation_is_kept_before_the_search_that_follows(
-    tmp_path, monkeypatch
-):
+def test_a_long_relaxation_is_saved_before_the_search(tmp_path, monkeypatch):
     monkeypatch.setattr(root, "LONG", 0.0)
     monkeypatch.setattr(
         strategy.order_graph, "_Sweeps", None

@@ -142,9 +142,8 @@ def test_minimal_clusters_let_nobody_leave_and_do_not_overlap(pair, random):
 
 @settings(max_examples=50)
 @given(fractional(4))
-def test_dual_ascent_bounds_from_above_and_ends_at_an_acyclic_selection_of_no_cost(
-    pair,
-):
+def test_dual_ascent_bounds_from_above_and_ends_acyclic(pair):
+    """The acyclic selection at its end has reduced cost 0."""
     problem, _ = pair
     multipliers = greedy_multipliers(problem)
     assert (multipliers.values > 0).all()

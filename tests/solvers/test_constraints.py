@@ -138,7 +138,7 @@ def test_five_variables() -> None:
         assert_best(problem, "dynamic")
 
 
-def test_clauses_exclude_what_violates_and_nothing_that_satisfies() -> None:
+def test_clauses_exclude_exactly_the_violating_networks() -> None:
     rng = np.random.default_rng(23)
     every = networks(random_problem(rng, 4, most_parents=3, kept=0.5))
     for kind in list(range(7)) * 4:
@@ -267,7 +267,8 @@ def test_implied_arcs_are_in_no_satisfying_network() -> None:
     assert min(contradictory, implied, simple) > 10
 
 
-def test_ancestors_contradict_independence_given_nothing_without_a_search() -> None:
+def test_ancestry_contradicts_marginal_independence() -> None:
+    """No search is needed to see it."""
     rng = np.random.default_rng(32)
     contradictory = implied = 0
     for _ in range(60):

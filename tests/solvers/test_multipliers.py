@@ -47,7 +47,7 @@ def rewarded_one_by_one(problem, multipliers):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
+def test_candidates_have_the_rewards_of_satisfied_clusters(seed):
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     n, k = problem.n_variables, int(rng.integers(1, 30))
     clusters = rng.random((k, n)) < 0.7
@@ -62,7 +62,7 @@ def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_lowering_drops_no_candidate_of_a_selection_above_the_target(seed):
+def test_bound_tightening_keeps_selections_above_the_target(seed):
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     best = best_selection(problem)
     multipliers = random_multipliers(rng, problem.n_variables)

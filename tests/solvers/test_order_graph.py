@@ -137,7 +137,7 @@ def test_it_agrees_with_dynamic_programming(seed, group):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_counted_clusters_and_reduced_costs_bound_every_selection(seed):
+def test_clusters_and_reduced_costs_bound_every_selection(seed):
     rng = np.random.default_rng(seed)
     (component, *_) = split(random_problem(seed, 4))
     rows = random_rows(rng, component.n_variables)
@@ -226,7 +226,7 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
+def test_patterns_are_exact_in_a_group_and_sum_to_a_bound(seed):
     rng = np.random.default_rng(seed)
     component = max(split(random_problem(seed, 5)), key=lambda c: c.n_variables)
     n = component.n_variables
@@ -281,7 +281,8 @@ def few_at_first(monkeypatch):
     monkeypatch.setattr(solver, "BLOCK", 50)
 
 
-def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch):
+def test_order_graph_keeps_its_bound_and_memory_limit(monkeypatch):
+    """At every memory limit the bound is at least the optimum."""
     few_at_first(monkeypatch)
     problem = random_problem(3, 14, most_parents=3)
     (component,) = split(problem)

@@ -86,7 +86,8 @@ def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
 
 @settings(max_examples=60)
 @given(problems(), st.data())
-def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, data):
+def test_column_generation_gives_the_plain_optimum(problem, data):
+    """In whichever form its rows are given."""
     clusters, counts = every_cluster(problem.n_variables, (1, 2, 3))
     chosen = (
         data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True))
@@ -158,7 +159,7 @@ def test_any_counted_multipliers_bound_every_network(problem, seed):
 
 @settings(max_examples=60)
 @given(problems(), st.booleans())
-def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, warm):
+def test_cutting_planes_bound_and_keep_an_optimal_selection(problem, warm):
     best = best_selection(problem)
     bounds = []
     chosen = problem.first[:-1] if warm else None  # the parentless selection

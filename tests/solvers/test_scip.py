@@ -131,7 +131,7 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
     assert len(master.acyclicity.pool) == 1
 
 
-def test_a_pool_holds_each_cluster_once_and_reports_the_violated_ones() -> None:
+def test_a_pool_has_unique_clusters_and_reports_violated_ones() -> None:
     rng = np.random.default_rng(2)
     some = random_clusters(rng, 7)
     pool = Counted.join(some, some)

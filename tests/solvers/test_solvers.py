@@ -368,7 +368,7 @@ def test_nothing_to_solve() -> None:
     assert (result.status, result.score, result.parents) == ("optimal", 0.0, ())
 
 
-def test_a_process_that_uses_highs_with_threads_of_its_own_solves():
+def test_a_process_with_its_own_highs_threads_solves():
     """The solver of the relaxation had refused: HiGHS keeps the number of threads of the first."""
     code = (
         "import highspy, exactlearn as el; from exactlearn.solvers import solve\n"

@@ -78,9 +78,7 @@ def boundary(climb):
     seed=st.integers(0, 99),
     which=st.data(),
 )
-def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(
-    data, seed, which
-):
+def test_moves_reach_the_inclusion_boundary_with_exact_gains(data, seed, which):
     score, rng = which.draw(st.sampled_from(SCORES)), np.random.default_rng(seed)
     climb = ClassClimb(SetValues(data, score), data.n_rows)
     for _ in range(6):
@@ -104,7 +102,7 @@ def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(
 
 
 @pytest.mark.usefixtures("any_gain")
-def test_moves_are_those_of_the_inclusion_boundary_on_larger_graphs():
+def test_moves_are_the_inclusion_boundary_on_larger_graphs():
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 2, (20, 9))
     data = el.Dataset(codes, tuple(f"v{v}" for v in range(9)), (("n", "y"),) * 9)
@@ -154,7 +152,8 @@ def test_ges_ends_where_the_plain_one_does(seed, score):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_two_phases_on_more_variables_end_where_the_readable_operators_do(seed):
+def test_two_phases_end_where_the_plain_operators_do(seed):
+    """The plain operators enumerate the inclusion boundary, here of seven variables."""
     data, score = dependent_data(seed, n=7), el.AIC()
     known = functools.cache(
         lambda child, family: score_family(data, child, family, score)
@@ -176,7 +175,7 @@ def test_two_phases_on_more_variables_end_where_the_readable_operators_do(seed):
 
 
 @pytest.mark.parametrize("greediness", [0.0, 0.5])
-def test_kes_ends_in_local_optima_that_no_exact_optimum_falls_below(greediness):
+def test_kes_local_optima_never_exceed_the_exact_optimum(greediness):
     data = dependent_data(3, n=5)
     score = el.BIC()
     found = equivalence_search(
@@ -216,7 +215,8 @@ def test_ges_finds_the_class_of_a_distribution_with_many_rows():
     assert equivalence_search(data, el.BIC()).cpdag.graph == cpdag(network.parents)
 
 
-def test_more_variables_than_a_word_has_bits_and_families_larger_than_the_first_stack():
+def test_many_variables_and_large_families_are_searched():
+    """More than a word has bits, and families larger than the first stack."""
     rng = np.random.default_rng(2)
     causes = rng.integers(0, 2, (400, 8))
     noise = rng.integers(0, 2, (400, 31))
@@ -290,7 +290,7 @@ def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
         )
 
 
-def test_a_result_that_disagrees_with_the_table_does_not_pass_its_check():
+def test_a_result_that_disagrees_with_its_table_is_refused():
     data = dependent_data(2, n=4)
     found = equivalence_search(data, el.BIC())
     with pytest.raises(el.ExactlearnError, match="the score of the network is"):

@@ -77,9 +77,7 @@ def held_out_range(
 
 @pytest.mark.parametrize("max_parents", [1, 2])
 @pytest.mark.parametrize("seed", range(9))
-def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(
-    seed, max_parents
-):
+def test_log_likelihoods_are_those_of_the_best_dag_of_each_fold(seed, max_parents):
     table = complete_table(seed)
     if np.count_nonzero(table.row_weights) < 2:
         return
@@ -92,9 +90,7 @@ def test_log_likelihoods_are_those_of_the_best_of_all_dags_on_each_fold(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_smallest_value_within_one_standard_error_of_the_best_is_chosen(
-    seed, monkeypatch
-):
+def test_the_smallest_ess_within_one_standard_error_is_selected(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 4, 30) if seed % 2 else np.ones(30)
     table = make(rng.integers(0, 2, (30, 3)), [2] * 3, weights)
@@ -129,7 +125,7 @@ def test_of_equal_values_the_smallest_is_chosen():
     assert tied.ess == 0.25
 
 
-def test_rows_that_follow_no_arcs_get_a_smaller_ess_than_rows_that_follow_weak_ones():
+def test_independent_rows_get_a_smaller_ess_than_weak_arcs():
     rng = np.random.default_rng(5)
     independent = rng.integers(0, 3, (60, 5))
     many = rng.integers(0, 2, (400, 3))
@@ -141,9 +137,8 @@ def test_rows_that_follow_no_arcs_get_a_smaller_ess_than_rows_that_follow_weak_o
 
 @pytest.mark.parametrize("method", ["expected", "f-mcar"])
 @pytest.mark.parametrize("seed", range(3))
-def test_where_cells_are_missing_networks_are_the_best_for_the_counts_of_the_search(
-    seed, method
-):
+def test_incomplete_folds_have_the_best_networks_of_the_counts(seed, method):
+    """The counts are estimated on the training rows."""
     table = random_table(np.random.default_rng(seed), 3, 30, 12)
     choice = choose_ess(table, seed=seed, counts=method, **FEW)
     division = divided(table.row_weights, 3, seed)

@@ -22,7 +22,7 @@ from tests.structure.test_structural_em import best_dag_score, completions, hole
 
 @pytest.mark.parametrize("score", [BIC(), BDeu(1.0)])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_best_network_is_the_best_of_all_dags_for_all_completions(seed, score):
+def test_the_network_is_the_best_dag_on_expected_completions(seed, score):
     table = holed_table(seed)
     learned = learned_counts(table)
     expanded = completions(learned.network, table)
@@ -68,7 +68,7 @@ def chain(strength: float) -> BayesianNetwork:
     )
 
 
-def test_the_arcs_that_structural_em_with_a_sparse_score_loses_are_kept():
+def test_arcs_that_sparse_structural_em_loses_are_kept():
     network = chain(0.68)
     losses = []
     for seed in range(5):
@@ -118,9 +118,7 @@ def test_without_a_path_expected_counts_dilute_the_dependence(seed):
 
 
 @pytest.mark.parametrize("score", [BIC(), BDeu(1.0)])
-def test_without_time_the_families_of_the_network_have_the_scores_of_their_expected_counts(
-    score,
-):
+def test_without_time_families_are_scored_by_expected_counts(score):
     table = holed_table(2)
     learned = learned_counts(table)
     problem = learned.problem(table, score)

@@ -170,7 +170,7 @@ def test_arcs_are_given_by_name_or_index():
     )
 
 
-def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
+def test_named_tiers_equal_the_constraint_and_compel_arcs():
     data = table(7)
     order = Tiers(((3,), (2, 1), (0,)))
     tiers = [[NAMES[v] for v in group] for group in order.groups]
@@ -190,7 +190,7 @@ def test_tiers_by_name_are_the_constraint_and_make_arcs_compelled():
         el.learn(data, tiers=[["smoke"], ["lugn"]])
 
 
-def test_constraints_hold_and_what_augmentation_cannot_keep_is_refused():
+def test_constraints_hold_or_are_refused_by_augmentation():
     data = table(7, rows=20, share=0.05)
     order = Tiers(((3,), (2, 1), (0,)))
     for missing in ("expected", "augment"):
@@ -348,7 +348,7 @@ def test_refused_numbers_name_what_takes_the_advised_parameters(maker: str) -> N
     assert table.cardinalities.tolist() == [5]
 
 
-def test_numeric_columns_are_cut_and_columns_left_out_as_in_from_frame() -> None:
+def test_columns_are_discretised_and_dropped_as_in_from_frame() -> None:
     rng = np.random.default_rng(1)
     age = rng.normal(size=60)
     frame = pd.DataFrame(

@@ -61,7 +61,7 @@ def test_the_figures_of_asia(asia, posterior):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_networks_and_classes_have_the_probabilities_of_enumeration(seed):
+def test_posteriors_of_networks_and_classes_match_enumeration(seed):
     problem = small_problem(seed)
     posterior = el.posterior(problem)
     networks = networks_of(problem)

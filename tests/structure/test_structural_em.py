@@ -79,9 +79,8 @@ def test_expected_ends_where_no_dag_scores_more(seed, score):
 
 @pytest.mark.parametrize("score", [BIC(), AIC()])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_hard_em_ends_where_no_dag_scores_more_and_no_completion_is_likelier(
-    seed, score
-):
+def test_hard_em_ends_at_a_coordinate_optimum(seed, score):
+    """No DAG scores more, and no completion is more probable."""
     table = holed_table(seed)
     result = structural_em(table, score, hard=True, smoothing=0.0)
     assert result.status == "converged"
@@ -99,7 +98,8 @@ def test_hard_em_ends_where_no_dag_scores_more_and_no_completion_is_likelier(
 
 @pytest.mark.parametrize("score", [BIC(), AIC()])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_hard_em_scores_between_its_start_and_the_optimum_of_augmentation(seed, score):
+def test_hard_em_scores_between_its_start_and_the_optimum(seed, score):
+    """The optimum is that of augmentation."""
     table = holed_table(seed)
     first = best_dag_score(table.complete(mode_completion(table)), score)
     optimum = augment(table, score, method="branching").score
