@@ -14,6 +14,7 @@ from math import fsum, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import ENGINE
 from exactlearn._runtime.executors import available_memory
 from exactlearn.errors import TooLargeError, as_written
 
@@ -165,6 +166,12 @@ class _Sweeps:
         while self.control.goes_on():
             why = search.expand(graph, patterns, scratch, table, BLOCK)
             self.nodes = before + int(table.at[search.EXPANDED])
+            ENGINE.debug(
+                "order graph: threshold %.4f, %d states expanded, %d candidates useful",
+                threshold,
+                self.nodes,
+                len(listed),
+            )
             if most_states is not None and self.nodes > most_states:
                 self._give_up(f"{self.nodes} states of the order graph did not suffice")
                 break

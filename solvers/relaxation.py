@@ -47,12 +47,16 @@ PRIMAL_SIMPLEX = 4
 
 
 class LinearProgram:
-    """Maximise over nonnegative columns under rows of ones with lower and upper sides."""
+    """Maximise over nonnegative columns under rows of ones with lower and upper sides.
+
+    ``seconds`` is the wall time of the simplex method so far.
+    """
 
     def __init__(self) -> None:
         import highspy  # takes long to import
 
         self._engine: Any = highspy  # its own annotations are incomplete
+        self.seconds = 0.0
         # Made plainly, HiGHS 1.16 greets on standard output as it enables callbacks not used here.
         silent = {"enableCallbacks": highspy.Highs.silent}
         self._highs: Any = type("Silent", (highspy.Highs,), silent)()
@@ -115,6 +119,7 @@ class LinearProgram:
         control
             Ends the simplex method.
         """
+        begun = monotonic()
         highs = self._highs
         status = self._engine.HighsModelStatus
         highs.setOptionValue(
@@ -126,6 +131,7 @@ class LinearProgram:
             highs.clearSolver()  # the basis may be what it stumbles over
             if self._ended_early(control):
                 return None
+        self.seconds += monotonic() - begun
         outcome = highs.getModelStatus()
         if outcome != status.kOptimal:
             message = highs.modelStatusToString(outcome)
@@ -267,6 +273,15 @@ class Relaxation:
         self._enter(np.unique(np.concatenate([best, parentless, given])))
         if clusters is not None:
             self.add(clusters)
+
+    @property
+    def size_in_words(self) -> str:
+        """Rows and columns of the linear program, and the time it took so far."""
+        n = self.problem.n_variables
+        return (
+            f"{n + len(self.pool)} rows, {n + len(self._candidates)} columns,"
+            f" simplex {self._lp.seconds:.2f} s"
+        )
 
     def add(self, cuts: Counted) -> None:
         """Add the rows of clusters; artificial columns satisfy all clusters of their variable."""

@@ -9,6 +9,7 @@ search sets out. The outcome is proven when the bound meets the score; where a g
 reduced costs say which candidates a better selection may have (:meth:`Root.may_reach`).
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.control import ENGINE, UNLIMITED, SearchControl
 from exactlearn._runtime.tolerance import TOLERANCE
 
 from .clusters import Counted, Support
@@ -246,6 +247,7 @@ class CuttingPlanes:
 
         # slack clusters leave, violated ones enter
         cuts = self._violated(relaxed.x)
+        self._log_round(cuts)
         if len(cuts):
             tight = self._tight(relaxed)
             self.pool = Counted.join(self.pool, self.relaxation.pool.take(tight))
@@ -255,6 +257,21 @@ class CuttingPlanes:
                 [self.idle[tight], np.zeros(len(cuts), np.int64)]
             )
         return len(cuts) > 0
+
+    def _log_round(self, cuts: Counted) -> None:
+        """Tell what a round did, where somebody listens."""
+        if ENGINE.isEnabledFor(logging.DEBUG):
+            n_counted = int((cuts.counts > 1).sum())
+            ENGINE.debug(
+                "round %d: bound %.6f, %s, cuts: %d clusters, %d counted; %d of %d candidates left",
+                len(self.bounds) - 1,
+                self.bound,
+                self.relaxation.size_in_words,
+                len(cuts) - n_counted,
+                n_counted,
+                int((self.reach > self.target).sum()),
+                len(self.reach),
+            )
 
     def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
         """Return whether each cluster is kept in the relaxation, shape (clusters,).

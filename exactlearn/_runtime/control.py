@@ -32,6 +32,9 @@ with a listener, are left to that. Nothing is printed unless the caller configur
 """
 logging.getLogger("exactlearn").addHandler(logging.NullHandler())
 
+ENGINE = logging.getLogger("exactlearn.engine")
+"""The rounds of the relaxation and the sweeps of the order graph, at DEBUG (``-v -v``)."""
+
 STEADY = 0.4
 """Seconds between two reports of a search that does not improve."""
 

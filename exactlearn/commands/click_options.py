@@ -3,9 +3,10 @@
 A command's module is imported once its options are read, and is run by the caller.
 """
 
+import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, Field
 from functools import partial
 from inspect import getdoc
@@ -16,6 +17,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import click
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
+from exactlearn._runtime.control import ENGINE
 from exactlearn.commands import LOG, body_of, declare, options_of
 from exactlearn.commands.output import Answer, Output
 from exactlearn.commands.provenance import Provenance, running
@@ -164,10 +166,27 @@ def _run(
         for category in (ColumnWarning, StateWarning):
             warnings.simplefilter("default", category)
         warnings.showwarning = lambda message, *_: output.note(str(message))
+        if output.verbose > 1:
+            around.enter_context(_engine_told(output))
         require_places(options, output)
         status = output.answer(output.written(body(options, output)))
         LOG.info("Done, exit status %d", status)
         return status
+
+
+@contextmanager
+def _engine_told(output: Output) -> Iterator[None]:
+    """Print the rounds of the engine on standard error."""
+    handler = logging.Handler()
+    handler.emit = lambda record: output.detail(record.getMessage())  # type: ignore[method-assign]
+    level = ENGINE.level
+    ENGINE.addHandler(handler)
+    ENGINE.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        ENGINE.removeHandler(handler)
+        ENGINE.setLevel(level)
 
 
 def parameters(declared: type[declare.Declared]) -> list[click.Parameter]:
@@ -255,12 +274,13 @@ def _parameter(
         [*declare.flags_of(option), option.name],
         group=about.group or "Options",
         required=is_required,
-        type=None if is_flag else _click_type(kind, about),
+        type=None if is_flag or about.counted else _click_type(kind, about),
         is_flag=is_flag,
+        count=about.counted,
         hidden=about.hidden,
         multiple=is_repeatable,
         default=default,
-        show_default=default is not None and not is_flag,
+        show_default=default is not None and not (is_flag or about.counted),
         metavar=about.metavar,
         help=declare.help_of(declared, option.name),
     )

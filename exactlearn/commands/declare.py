@@ -62,6 +62,8 @@ class About:
         Whether only files have it as a key, and the command line has no option.
     hidden
         Whether only ``--help-all`` shows it: few tables need it.
+    counted
+        Whether the value is how often the option is given, without a word of its own.
     """
 
     help: str = ""
@@ -82,6 +84,7 @@ class About:
     group: str = ""
     in_files: bool = False
     hidden: bool = False
+    counted: bool = False
 
     @property
     def bundled(self) -> tuple[str, ...]:

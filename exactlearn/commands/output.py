@@ -87,7 +87,7 @@ class Output(Declared):
     quiet
         Print results only.
     verbose
-        Report every improvement.
+        Report every improvement; twice, the rounds of the engine, too.
     debug
         Show the traceback of an error.
     overwrite
@@ -99,7 +99,7 @@ class Output(Declared):
     path: Path | None = option(None, flags=("--output", "-o"))
     as_json: bool = option(False, flags=("--json",))
     quiet: bool = option(False, flags=("--quiet", "-q"))
-    verbose: bool = option(False, flags=("--verbose", "-v"))
+    verbose: int = option(0, flags=("--verbose", "-v"), counted=True)
     debug: bool = option(False, hidden=True)
     overwrite: bool = option(False, hidden=True)
 

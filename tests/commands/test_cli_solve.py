@@ -15,13 +15,13 @@ from exactlearn._runtime import files
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.formats.models import read_network
-from exactlearn.formats.scores import read_jkl
+from exactlearn.formats.scores import read_jkl, write_scores
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from exactlearn.scoring.set_sums import TableScorer
-from exactlearn.solvers import prover
+from exactlearn.solvers import Problem, prover
 from exactlearn.solvers import solve as solve_problem
 from exactlearn.structure import selection
 from exactlearn.structure.ess_choice import choose_ess
@@ -366,3 +366,19 @@ def test_a_checkpoint_lets_a_command_go_on_after_its_time_limit(hard_scores, tmp
     again = run_json(*words, status=3)
     assert again["bound"] <= first["bound"] + 1e-6
     assert again["score"] >= first["score"]
+
+
+def test_the_engine_tells_its_rounds_at_the_second_v(tmp_path):
+    # arcs of a circuit, which a relaxation cuts off
+    n = 24
+    tables = [
+        {(): 0.0, ((v + 1) % n,): 5.0, ((v + 5) % n, (v + 9) % n): 8.0}
+        for v in range(n)
+    ]
+    problem = Problem.from_candidates([f"v{i}" for i in range(n)], tables)
+    write_scores(problem, tmp_path / "hard.jkl")
+    words = ["solve", tmp_path / "hard.jkl", "--solver", "root"]
+    told = invoke(*words, "-v", "-v", status=(0, 3)).stderr
+    assert "round 1: bound" in told
+    assert "candidates left" in told
+    assert "round 1: bound" not in invoke(*words, "-v", status=(0, 3)).stderr
