@@ -37,15 +37,10 @@ from exactlearn._runtime.number_arguments import SIZE
 from exactlearn.bayesnet.ascent import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes, aligned_table
 from exactlearn.data.codes import NamedVariables
 from exactlearn.data.counts import distinct_weighted
-from exactlearn.data.dataset import (
-    Dataset,
-    DatasetLike,
-    aligned_codes,
-    aligned_table,
-    require_weight,
-)
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import CheckError, DataError
 

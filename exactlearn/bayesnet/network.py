@@ -19,9 +19,10 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
 from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import NamedVariables, check_variables
 from exactlearn.data.counts import configurations
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes
+from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError
 from exactlearn.graphs.dag import topological_order

@@ -10,8 +10,8 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.output import Output
 from exactlearn.commands.provenance import note_table
 from exactlearn.commands.sections import Clustered, Reading
+from exactlearn.data.alignment import aligned_table
 from exactlearn.data.blocks import Blocks, merge_rows
-from exactlearn.data.dataset import aligned_table
 from exactlearn.data.labels import MAX_LISTED
 from exactlearn.errors import ColumnWarning, OptionError, warn_caller
 from exactlearn.formats.table_blocks import table_files

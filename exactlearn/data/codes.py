@@ -105,6 +105,33 @@ def row_place(
     return f"row {row + 1} (index {row if index is None else index[row]})"
 
 
+def checked_codes(
+    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+) -> NDArray[np.int8] | NDArray[np.int16]:
+    """Return the codes in their smallest type, shape (rows, variables), once all are in range."""
+    if codes.ndim != 2 or codes.shape[1] != len(names):
+        raise DataError(
+            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
+        )
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise DataError(
+            f"codes have the type {codes.dtype}, expected integers; values become codes by "
+            "Dataset.from_frame"
+        )
+    sizes = np.array([*map(len, states)], np.int64)
+    # Extremes first: a table that is right needs no array of truth values for all its cells.
+    lowest = codes.min(axis=0, initial=0)
+    highest = codes.max(axis=0, initial=0)
+    if (lowest < MISSING).any() or (highest >= sizes).any():
+        is_wrong = (codes < MISSING) | (codes >= sizes)
+        variable, row = np.argwhere(is_wrong.T)[0].tolist()
+        raise DataError(
+            f"variable {names[variable]!r}, {row_place(row)}: code {codes[row, variable]}, "
+            f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"
+        )
+    return np.ascontiguousarray(codes, code_type(int(sizes.max(initial=0))))
+
+
 def checked_weights(
     weights: Any, rows: int, lines: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:

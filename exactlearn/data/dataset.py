@@ -1,4 +1,4 @@
-"""A coded categorical table with missing cells, and its codes in a model's order of variables."""
+"""A coded categorical table with missing cells."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,12 @@ from exactlearn._runtime.display import ByValue
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
-    Column,
     LabelledRows,
     NamedVariables,
     as_array,
     check_variables,
+    checked_codes,
     checked_weights,
-    code_type,
     row_place,
 )
 from exactlearn.data.coding import (
@@ -33,13 +32,12 @@ from exactlearn.data.coding import (
     column_names,
     frame_rows,
     split_declared,
-    state_codes,
 )
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.data.determined_columns import warn_of_determined_columns
 from exactlearn.data.labels import are_bins
-from exactlearn.data.unseen import UNSEEN, Unseen, cure_of_unseen, report_unseen
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.data.unseen import UNSEEN, Unseen
+from exactlearn.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +141,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             raise DataError(
                 f"variable {names.index('')}: its name is '', expected a text"
             )
-        codes = _checked_codes(as_array(self.codes, None, "codes"), names, states)
+        codes = checked_codes(as_array(self.codes, None, "codes"), names, states)
         # Frozen fields are replaced by their checked forms at once.
         checked: dict[str, Any] = {"names": names, "states": states, "codes": codes}
         if self.weights is not None:
@@ -679,93 +677,6 @@ for _table in ("dataset", "train", "test", "validation"):
     arguments.register(**{_table: arguments.like_model(as_dataset)})
 
 
-def aligned_codes(
-    dataset: Dataset,
-    names: Sequence[str],
-    states: Sequence[Sequence[str]],
-    unseen: Unseen | None = None,
-) -> NDArray[np.int16]:
-    """Return the codes that the rows of a table have for a model.
-
-    Columns that the model lacks are left out, and so are states that no row has.
-
-    Parameters
-    ----------
-    dataset
-        Table with at least the model's variables; may have missing cells.
-    names, states
-        The model's variables and the states of each.
-    unseen
-        Whether a state that the model does not know counts as missing; nothing where the caller has
-        no such option.
-
-    Returns
-    -------
-    codes
-        Shape (rows, variables of the model), C-contiguous; -1 for a missing cell.
-
-    Raises
-    ------
-    DataError
-        When a variable is absent, or a row has a state that the model does not know.
-
-    Warns
-    -----
-    StateWarning
-        Once, when such states count as missing.
-    """
-    unseen_cells: dict[str, dict[str, float]] = {}
-    aligned = np.empty((dataset.n_rows, len(names)), np.int16)
-    for i, (name, of_model) in enumerate(zip(names, states, strict=True)):
-        if name not in dataset.names:
-            raise DataError(
-                f"the table has no column {name!r}, which the model needs"
-                f"{did_you_mean(name, dataset.names)}"
-            )
-        v = dataset.names.index(name)
-        labels = dataset.states[v]
-        codes = dataset.codes[:, v]
-        aligned[:, i] = state_codes(Column(name, labels, codes), of_model)
-        # Observed cells without a code have a state that the model lacks.
-        is_unseen = (aligned[:, i] < 0) & (codes >= 0)
-        if not is_unseen.any():
-            continue
-        if unseen != "missing":
-            row = int(np.argmax(is_unseen))
-            state = labels[codes[row]]
-            cure = f"; correct it, or {cure_of_unseen()}" if unseen == "refuse" else ""
-            raise DataError(
-                f"column {name!r}, {dataset.row_place(row)}: the model knows no state {state!r}"
-                f"{did_you_mean(state, of_model)}{cure}"
-            )
-        # They count as missing, and one warning lists them with their weights.
-        cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
-        unseen_labels = np.unique(codes[is_unseen])
-        unseen_cells[name] = {labels[k]: float(cells[k]) for k in unseen_labels}
-    report_unseen(unseen_cells, "missing")
-    return aligned
-
-
-def aligned_table(dataset: Dataset, model: NamedVariables) -> Dataset:
-    """Return a table with the variables and states of a model alone, in the model's order.
-
-    Raises
-    ------
-    DataError
-        As :func:`aligned_codes`.
-
-    Examples
-    --------
-    >>> table = Dataset([[0, 1]], ("a", "b"), (("no", "yes"), ("low", "high")))
-    >>> aligned_table(table, Dataset([[0]], ("b",), (("high", "low"),))).codes.tolist()
-    [[0]]
-    """
-    if (dataset.names, dataset.states) == (model.names, model.states):
-        return dataset
-    codes = aligned_codes(dataset, model.names, model.states)
-    return replace(dataset, codes=codes, names=model.names, states=model.states)
-
-
 def unknown_columns(columns: Sequence[str], names: Sequence[str]) -> DataError:
     """Return the error for a table without any variable of a model."""
     return DataError(
@@ -840,30 +751,3 @@ def require_weight(dataset: Dataset, use: str = "learn from") -> float:
     raise DataError(
         f"the table has no rows of positive weight: nothing to {use} ({reason})"
     )
-
-
-def _checked_codes(
-    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
-) -> NDArray[np.int8] | NDArray[np.int16]:
-    """Return the codes in their smallest type, shape (rows, variables), once all are in range."""
-    if codes.ndim != 2 or codes.shape[1] != len(names):
-        raise DataError(
-            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
-        )
-    if not np.issubdtype(codes.dtype, np.integer):
-        raise DataError(
-            f"codes have the type {codes.dtype}, expected integers; values become codes by "
-            "Dataset.from_frame"
-        )
-    sizes = np.array([*map(len, states)], np.int64)
-    # Extremes first: a table that is right needs no array of truth values for all its cells.
-    lowest = codes.min(axis=0, initial=0)
-    highest = codes.max(axis=0, initial=0)
-    if (lowest < MISSING).any() or (highest >= sizes).any():
-        is_wrong = (codes < MISSING) | (codes >= sizes)
-        variable, row = np.argwhere(is_wrong.T)[0].tolist()
-        raise DataError(
-            f"variable {names[variable]!r}, {row_place(row)}: code {codes[row, variable]}, "
-            f"expected 0 to {sizes[variable] - 1}, or {MISSING} for a missing cell"
-        )
-    return np.ascontiguousarray(codes, code_type(int(sizes.max(initial=0))))

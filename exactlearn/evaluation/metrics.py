@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING, find_states
 from exactlearn.data.counts import weighted_mean
-from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph

@@ -25,9 +25,10 @@ from exactlearn._runtime.progress import counted
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated, prepared
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import size_weight_of
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, require_weight
+from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import effective_size
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods

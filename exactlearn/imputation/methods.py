@@ -19,10 +19,10 @@ from exactlearn._runtime.arguments import check_fields, checked_arguments
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.dataset import (
     Dataset,
     DatasetLike,
-    aligned_codes,
     require_weight,
     unknown_columns,
 )

@@ -29,9 +29,10 @@ from exactlearn.bayesnet.variable_elimination import (
     eliminate_to_joint,
     plan_elimination,
 )
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import weighted_mean
-from exactlearn.data.dataset import Dataset, DatasetLike, aligned_codes, unknown_columns
+from exactlearn.data.dataset import Dataset, DatasetLike, unknown_columns
 from exactlearn.data.labels import label_of
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError, OptionError, TooLargeError

@@ -50,13 +50,7 @@ UNITS: Mapping[str, Unit] = {
         ),
         NATS,
     ),
-    **dict.fromkeys(
-        (
-            "seconds",
-            "cpu_seconds",
-        ),
-        SECONDS,
-    ),
+    **dict.fromkeys(("seconds", "cpu_seconds"), SECONDS),
     **dict.fromkeys(
         (
             "accuracy",

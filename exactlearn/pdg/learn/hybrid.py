@@ -31,12 +31,11 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
+from exactlearn.data.alignment import aligned_codes, aligned_table
 from exactlearn.data.counts import bic_size_weight, size_weight_of
 from exactlearn.data.dataset import (
     Dataset,
     DatasetLike,
-    aligned_codes,
-    aligned_table,
     require_complete,
     require_weight,
 )

@@ -49,11 +49,11 @@ from exactlearn.bayesnet.smoothing_choice import (
     maximised,
     validation_terms,
 )
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import (
     Dataset,
     DatasetLike,
-    aligned_codes,
     require_complete,
     require_weight,
 )

@@ -19,8 +19,9 @@ from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.display import ByValue
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import NamedVariables
-from exactlearn.data.dataset import DatasetLike, aligned_codes
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import CheckError
 from exactlearn.pdg.inference.block_flows import Layout, expect
