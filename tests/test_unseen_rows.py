@@ -17,7 +17,7 @@ from exactlearn.data.missingness import hide
 from exactlearn.formats.models import read_model
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 from tests.command_line import run_json
 
 ROWS, FRESH = 500, 4000

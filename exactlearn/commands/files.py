@@ -30,7 +30,7 @@ from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import PROGRAMS, is_score_file, read_certificate
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.instances import bundled
-from exactlearn.queries.posteriors import Model, as_graph
+from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.solvers.certificate_checker import Unproven, verify

@@ -26,7 +26,7 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.formats.graph_file import STRUCTURES, read_missingness
 from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS
 from exactlearn.instances import locate
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 from exactlearn.reporting.description import number
 
 MAX_CELLS = 3e9

@@ -30,7 +30,7 @@ from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.instances import locate
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
 """Methods that are compared where none is named: that of ``augment``, and what is quicker."""

@@ -36,7 +36,7 @@ from exactlearn.pdg.compile.unmerged import compile_unmerged
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.edge_counts import LearnedGraph
 from exactlearn.pdg.learn.hybrid import data_merges
-from exactlearn.queries.posteriors import Model, as_graph
+from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import compilation_record, graph_sizes, named_arcs

@@ -21,7 +21,7 @@ from exactlearn.commands.output import (
 from exactlearn.errors import FormatError, InfeasibleError, TooLargeError
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names
-from exactlearn.queries.posteriors import Model, as_graph
+from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.reporting.drawing import (
     Drawing,
     decision_graph_drawing,

@@ -20,7 +20,7 @@ from exactlearn.commands.steps import declared, read_runs
 from exactlearn.commands.tables import load
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 from exactlearn.reporting.page import PageContent, page
 from exactlearn.structure.learning import LearnedNetwork
 

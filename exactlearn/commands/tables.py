@@ -16,7 +16,7 @@ from exactlearn.data.labels import MAX_LISTED
 from exactlearn.errors import ColumnWarning, OptionError, warn_caller
 from exactlearn.formats.table_blocks import table_files
 from exactlearn.instances import locate
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 
 LARGE = 2**26
 """Bytes of a text from which on it is read in blocks."""

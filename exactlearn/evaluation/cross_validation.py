@@ -36,7 +36,8 @@ from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.starts import chow_liu_parents
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.posteriors import Model, classify
+from exactlearn.queries.model_graphs import Model
+from exactlearn.queries.posteriors import classify
 from exactlearn.structure.learning import LearnedNetwork, learn
 from exactlearn.structure.selection import fitted_network
 

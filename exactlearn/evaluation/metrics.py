@@ -24,7 +24,8 @@ from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.information import kl_divergence
-from exactlearn.queries.posteriors import Model, ModelLike
+from exactlearn.queries.model_graphs import Model
+from exactlearn.queries.posteriors import ModelLike
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 """The smallest probability in the logarithmic loss: else one cell could make it infinite."""

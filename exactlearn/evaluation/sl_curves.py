@@ -36,7 +36,7 @@ from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.methods import learn_pdg
 from exactlearn.pdg.learn.starts import learned_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.posteriors import Model
+from exactlearn.queries.model_graphs import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
 
 RATES = (8.0, 4.0, 2.0, 1.0, 0.5)

@@ -19,7 +19,8 @@ from exactlearn.formats.content import expecting
 from exactlearn.formats.net import read_net, write_net
 from exactlearn.formats.xmlbif import read_xmlbif, write_xmlbif
 from exactlearn.instances import locate
-from exactlearn.queries.posteriors import Model, ModelLike
+from exactlearn.queries.model_graphs import Model
+from exactlearn.queries.posteriors import ModelLike
 
 _XMLBIF = Format(read_xmlbif, write_xmlbif, normalises=True)
 

@@ -25,7 +25,8 @@ from exactlearn.pdg.model.node_functions import (
     node_contexts,
     without_redundant,
 )
-from exactlearn.queries.posteriors import Evidence, ModelLike, as_graph, conditional
+from exactlearn.queries.model_graphs import as_graph
+from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
 
 MAX_CONFIGURATIONS = 100_000
 """Most configurations of the ancestors that a variable depends on; above, no context is sought."""

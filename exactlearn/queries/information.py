@@ -31,11 +31,10 @@ from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.learn.starts import pairwise_information
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.node_functions import to_network
+from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.queries.posteriors import (
     Evidence,
-    Model,
     ModelLike,
-    as_graph,
     conditional,
     joint_posterior,
 )

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import exp, inf, prod
 from typing import TYPE_CHECKING, Any, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +36,16 @@ from exactlearn.data.labels import label_of
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestors
-from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import (
     condition,
     log_likelihood_rows,
     posteriors_and_log_likelihoods,
 )
-from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.model_graphs import GRAPHS, Model, as_graph, compiled_once
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Model = BayesianNetwork | DecisionGraph | NaiveBayes
-"""A model of any language."""
 
 ModelLike = Model | Any
 """A model, or a result that has one, see :data:`~exactlearn.data.dataset.DatasetLike`."""
@@ -59,8 +55,6 @@ Evidence = Mapping[str, str | float]
 
 A number is the state of that name, or stands for the bin that it lies in.
 """
-
-_GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
@@ -255,7 +249,7 @@ def joint_posterior(
             f" limit is {MAX_JOINT:,}: ask for fewer variables, for the most probable"
             " configurations, or draw samples"
         )
-    if isinstance(model, BayesianNetwork) and model not in _GRAPHS:
+    if isinstance(model, BayesianNetwork) and model not in GRAPHS:
         joint = _eliminated_joint(model, evidence, variables)
         if joint is not None:
             return joint
@@ -571,7 +565,7 @@ def _row_posteriors(
         return partial(eliminated, network)
     # One case: eliminate to each target, where that takes little time.
     unobserved = [v for v in variables if codes[0, v] < 0]
-    if len(codes) == 1 and len(unobserved) <= MAX_PASSES and model not in _GRAPHS:
+    if len(codes) == 1 and len(unobserved) <= MAX_PASSES and model not in GRAPHS:
         plans = [plan_elimination(network, codes[0], [v]) for v in unobserved]
         if is_affordable(plans):
             return partial(_of_one_row, network, unobserved, plans)
@@ -669,39 +663,6 @@ def conditional(model: Model, evidence: Evidence | None) -> DecisionGraph:
     return given
 
 
-def as_graph(model: Model) -> DecisionGraph:
-    """Return a decision graph as it is, and that of a network, made once.
-
-    The graph of a naive Bayes model has the component as its last variable, the root, and a node of
-    each other variable for each component.
-
-    Raises
-    ------
-    TooLargeError
-        If a network's decision graph would be too large.
-    """
-    if isinstance(model, NaiveBayes):
-        return _with_component(model)
-    return model if isinstance(model, DecisionGraph) else compiled_once(model)
-
-
-def _with_component(model: NaiveBayes) -> DecisionGraph:
-    """Return the decision graph of a naive Bayes model, whose root is the component."""
-    n = model.n_variables
-    k = model.n_components
-    network = model.to_network()
-    # State k of the root leads to node k of every other variable.
-    leaves = [np.empty((k, len(states), 0), np.int32) for states in model.states]
-    root = np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)
-    return assemble(
-        network.names,
-        network.states,
-        np.array([n] * n + [-1], np.int32),
-        [*network.tables[:n], model.prior[None]],
-        [*leaves, root],
-    )
-
-
 def refuse_evidence(evidence: Evidence) -> NoReturn:
     """Raise the `DataError` of evidence that has probability zero."""
     shown = ", ".join(f"{name}={label_of(state)}" for name, state in evidence.items())
@@ -709,16 +670,3 @@ def refuse_evidence(evidence: Evidence) -> NoReturn:
         f"the evidence {shown} has probability zero under the model, so it has no posterior;"
         " correct it, or use a model with smoothed parameters"
     )
-
-
-def compiled_once(network: BayesianNetwork) -> DecisionGraph:
-    """Return the network's decision graph, made once and kept as long as the network.
-
-    Raises
-    ------
-    TooLargeError
-        If the graph would be too large.
-    """
-    if network not in _GRAPHS:
-        _GRAPHS[network] = compile_network(network)
-    return _GRAPHS[network]

@@ -11,7 +11,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.evaluation.metrics import divergence
 from exactlearn.queries import explanations
-from exactlearn.queries.posteriors import as_graph
+from exactlearn.queries.model_graphs import as_graph
 from tests.naive_bayes_oracle import full_joint, random_naive_bayes
 from tests.network_oracle import joint, random_network
 

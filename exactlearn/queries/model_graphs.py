@@ -1,0 +1,62 @@
+"""Models of any language, and the decision graphs that answer for them."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+
+Model = BayesianNetwork | DecisionGraph | NaiveBayes
+"""A model of any language."""
+
+GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
+"""The decision graph of each network that was compiled, as long as the network is kept."""
+
+
+def as_graph(model: Model) -> DecisionGraph:
+    """Return a decision graph as it is, and that of a network, made once.
+
+    The graph of a naive Bayes model has the component as its last variable, the root, and a node of
+    each other variable for each component.
+
+    Raises
+    ------
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    if isinstance(model, NaiveBayes):
+        return _with_component(model)
+    return model if isinstance(model, DecisionGraph) else compiled_once(model)
+
+
+def _with_component(model: NaiveBayes) -> DecisionGraph:
+    """Return the decision graph of a naive Bayes model, whose root is the component."""
+    n = model.n_variables
+    k = model.n_components
+    network = model.to_network()
+    # State k of the root leads to node k of every other variable.
+    leaves = [np.empty((k, len(states), 0), np.int32) for states in model.states]
+    root = np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)
+    return assemble(
+        network.names,
+        network.states,
+        np.array([n] * n + [-1], np.int32),
+        [*network.tables[:n], model.prior[None]],
+        [*leaves, root],
+    )
+
+
+def compiled_once(network: BayesianNetwork) -> DecisionGraph:
+    """Return the network's decision graph, made once and kept as long as the network.
+
+    Raises
+    ------
+    TooLargeError
+        If the graph would be too large.
+    """
+    if network not in GRAPHS:
+        GRAPHS[network] = compile_network(network)
+    return GRAPHS[network]
