@@ -1,9 +1,8 @@
 """In-flow and out-flow for rows side by side, over the nodes that a block of rows reaches.
 
-The evidence allows each row some states; under the evidence of all rows of a block few nodes are
-reachable. They are listed level by level, so parents come before children in the list. Out-flows
-(PDG-SEM, equation 17) are computed from its end, in-flows (18, 19) from its beginning. Where
-no row of the block observes anything in a variable's subtree, out-flows are one.
+Out-flows (PDG-SEM, equation 17) are computed from the end of the list of reached nodes, in-flows
+(18, 19) from its beginning (:mod:`exactlearn.pdg.inference.row_blocks`). Where no row of the block
+observes anything in a variable's subtree, out-flows are one.
 
 The flows are sums of products over one of two semirings: (+, x) of probabilities, or (log-add, +)
 of their logarithms, several times slower, for rows whose probability is too small for a float. Only
@@ -19,13 +18,20 @@ long. In BARLEY, 560,000 nodes, eight rows together reach so many that they take
 """
 
 from math import exp, log, log1p
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn.pdg.inference.row_blocks import (
+    Block,
+    Layout,
+    block_space,
+    enter_evidence,
+    is_possible,
+    reach,
+)
 
 SIDE_BY_SIDE = 32
 MAX_FLOWS = 1 << 18
@@ -46,85 +52,6 @@ NO_POSTERIOR = np.empty((1, 0))
 SMALLEST = 1e-250
 """Rows less probable than this are computed with logarithms. A flow that underflows is below
 1e-307, so that all other rows lose nothing before the last digit."""
-
-
-class Layout(NamedTuple):
-    """Structure of a decision graph without its parameters, as kernels read it.
-
-    Attributes
-    ----------
-    order
-        Variables, parents before children, shape (variables,).
-    forest, cardinality, n_children, first_node, n_nodes
-        As in `DecisionGraph`, shape (variables,).
-    first_state
-        Where each variable's states begin in a row of posteriors, shape (variables,).
-    variable, parameter, successor
-        Variable of each node, and where its parameters and successors begin, shape (nodes,).
-    successors
-        Flat successor nodes.
-    """
-
-    order: NDArray[np.int64]
-    forest: NDArray[np.int32]
-    cardinality: NDArray[np.int64]
-    n_children: NDArray[np.int64]
-    first_node: NDArray[np.int64]
-    n_nodes: NDArray[np.int64]
-    first_state: NDArray[np.int64]
-    variable: NDArray[np.int32]
-    parameter: NDArray[np.int64]
-    successor: NDArray[np.int64]
-    successors: NDArray[np.int32]
-
-
-class Block(NamedTuple):
-    """The evidence of a block of rows, what it reaches, and its flows.
-
-    Attributes
-    ----------
-    evidence
-        One of the semiring where a row allows a state, else zero, shape (all states, rows).
-    allowed
-        Whether some row allows a state, shape (all states,).
-    observed
-        Whether some row observes a variable in the subtree, or one there is maximised over, shape
-        (variables,).
-    mark, queue
-        ``mark[node]`` is the number of the last block that reached a node; and the nodes reached.
-    out_flow, in_flow
-        Shape (nodes, rows).
-    product
-        Products of the out-flows of the last children of a state, for each number of them, shape
-        (most children + 2, rows).
-    """
-
-    evidence: NDArray[np.float64]
-    allowed: NDArray[np.bool_]
-    observed: NDArray[np.bool_]
-    mark: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    out_flow: NDArray[np.float64]
-    in_flow: NDArray[np.float64]
-    product: NDArray[np.float64]
-
-
-@kernel
-def block_space(layout: Layout, size: int) -> Block:
-    """Return room for a block of so many rows."""
-    nodes = len(layout.variable)
-    variables = len(layout.order)
-    states = (layout.first_state + layout.cardinality).max()
-    return Block(
-        np.empty((states, size)),
-        np.empty(states, np.bool_),
-        np.empty(variables, np.bool_),
-        np.full(nodes, -1, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty((nodes, size)),
-        np.empty((nodes, size)),
-        np.empty((layout.n_children.max() + 2, size)),
-    )
 
 
 @kernel
@@ -194,6 +121,8 @@ def block_flows(
             scale[b] = weights[start + b] if log_likelihood > -np.inf else 0.0
         if downwards:
             rows = places[start : start + n]
+            if posterior.size == 0:
+                rows = rows[:0]
             _enter_weights(layout, reached, logs, zero, scale[:n], block)
             _in_flows(
                 layout,
@@ -208,104 +137,7 @@ def block_flows(
                 posterior,
                 counts,
             )
-            if posterior.size > 0:
-                _enter_observed(
-                    layout, codes[:, start : start + n], scale, rows, posterior
-                )
-
-
-@in_place_kernel
-def enter_evidence(
-    layout: Layout,
-    codes: NDArray[np.int16],
-    start: int,
-    n: int,
-    zero: float,
-    unit: float,
-    maximised: NDArray[np.bool_],
-    block: Block,
-) -> None:
-    """Enter the evidence of the rows ``codes[:, start:start + n]``."""
-    evidence = block.evidence
-    allowed = block.allowed
-    observed = block.observed
-    for variable in layout.order:
-        observed[variable] = maximised[variable]
-    for place in range(len(layout.order) - 1, -1, -1):
-        variable = layout.order[place]
-        parent = layout.forest[variable]
-        first = layout.first_state[variable]
-        for b in range(n):
-            observed[variable] |= codes[variable, start + b] >= 0
-        for h in range(layout.cardinality[variable]):
-            is_allowed = False
-            for b in range(n):
-                possible = codes[variable, start + b] in (h, -1)
-                evidence[first + h, b] = unit if possible else zero
-                is_allowed |= possible
-            allowed[first + h] = is_allowed
-        if parent >= 0:
-            observed[parent] |= observed[variable]
-
-
-@in_place_kernel
-def reach(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    number: int,
-    everything: bool,
-    block: Block,
-) -> int:
-    """List the nodes reachable with positive probability under a block's evidence.
-
-    Parameters
-    ----------
-    number
-        Of the block: another one each time.
-    everything
-        Whether to list the nodes of subtrees without observations.
-
-    Returns
-    -------
-    Their number; in the queue parents stand before children.
-    """
-    # Taken out of the tuples first: inside of loops that costs more than the loops.
-    variables = layout.variable
-    parameter = layout.parameter
-    successor = layout.successor
-    successors = layout.successors
-    cardinality = layout.cardinality
-    n_children = layout.n_children
-    first_state = layout.first_state
-    allowed = block.allowed
-    observed = block.observed
-    mark = block.mark
-    queue = block.queue
-    # The roots, then breadth first what the nodes in the queue lead to.
-    tail = 0
-    head = 0
-    for variable in layout.order:
-        if layout.forest[variable] < 0:
-            queue[tail] = layout.first_node[variable]
-            tail += 1
-    while head < tail:
-        node = queue[head]
-        head += 1
-        variable = np.int64(variables[node])
-        k = n_children[variable]
-        if k == 0 or not (everything or observed[variable]):
-            continue
-        p = parameter[node]
-        s = successor[node]
-        for h in range(cardinality[variable]):
-            if allowed[first_state[variable] + h] and parameters[p + h] > 0.0:
-                for c in range(s + h * k, s + h * k + k):
-                    child = np.int64(successors[c])
-                    if mark[child] != number:
-                        mark[child] = number
-                        queue[tail] = child
-                        tail += 1
-    return tail
+            _enter_observed(layout, codes[:, start : start + n], scale, rows, posterior)
 
 
 @in_place_kernel
@@ -322,6 +154,18 @@ def _plus(a: float, b: float, logs: bool | None) -> float:
 def _times(a: float, b: float, logs: bool | None) -> float:
     """Multiply two numbers of the semiring."""
     return a * b if logs is None else a + b
+
+
+@in_place_kernel
+def _number(probability: float, logs: bool | None) -> float:
+    """Return the number of the semiring that stands for a positive probability."""
+    return probability if logs is None else log(probability)
+
+
+@in_place_kernel
+def _count(flow: float, weight: float, logs: bool | None) -> float:
+    """Return the expected count of a flow; the weight is in the flow but for logarithms."""
+    return flow if logs is None else weight * exp(flow)
 
 
 @in_place_kernel
@@ -368,10 +212,10 @@ def _out_flows(
             continue
         out_flow[node, :n] = zero
         for h in range(cardinality[variable]):
-            if not (allowed[first + h] and parameters[p + h] > 0.0):
+            if not is_possible(allowed[first + h], parameters[p + h]):
                 continue
             # The parameter, times the evidence, times the out-flow of each successor.
-            theta = parameters[p + h] if logs is None else log(parameters[p + h])
+            theta = _number(parameters[p + h], logs)
             for b in range(n):
                 product[b] = _times(theta, evidence[first + h, b], logs)
             for c in range(s + h * k, s + h * k + k):
@@ -426,7 +270,8 @@ def _in_flows(
 ) -> None:
     """Add to the in-flows of the listed nodes, first first (PDG-SEM, equations 18 and 19).
 
-    What flows through each state is added to the ``counts``, and to the ``rows`` of ``posterior``.
+    What flows through each state is added to the ``counts``, and to the ``rows`` of ``posterior``;
+    there are none of either where they are not wanted.
     """
     variables = layout.variable
     parameter = layout.parameter
@@ -449,9 +294,10 @@ def _in_flows(
         s = successor[node]
         flow = product[k + 1]
         for h in range(cardinality[variable]):
-            if not (allowed[first + h] and parameters[p + h] > 0.0):
+            if not is_possible(allowed[first + h], parameters[p + h]):
                 continue
-            theta = parameters[p + h] if logs is None else log(parameters[p + h])
+            # Into the state: the node's in-flow, times its parameter and the evidence.
+            theta = _number(parameters[p + h], logs)
             for b in range(n):
                 flow[b] = _times(theta, evidence[first + h, b], logs)
                 flow[b] = _times(in_flow[node, b], flow[b], logs)
@@ -469,15 +315,12 @@ def _in_flows(
                     through = _times(flow[b], product[c + 1, b], logs)
                     in_flow[child, b] = _plus(in_flow[child, b], through, logs)
                     flow[b] = _times(flow[b], out_flow[child, b], logs)
-            if logs is not None:
-                for b in range(n):
-                    flow[b] = weight[b] * exp(flow[b])
+            # With the out-flows of all children, the flow is the state's expected count.
             if counts.size > 0:
                 for b in range(n):
-                    counts[p + h] += flow[b]
-            if posterior.size > 0:
-                for b in range(n):
-                    posterior[rows[b], first + h] += flow[b]
+                    counts[p + h] += _count(flow[b], weight[b], logs)
+            for b in range(len(rows)):
+                posterior[rows[b], first + h] += _count(flow[b], weight[b], logs)
 
 
 @in_place_kernel

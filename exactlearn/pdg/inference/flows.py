@@ -20,7 +20,8 @@ from exactlearn.bayesnet.network import draw
 from exactlearn.data.codes import row_place
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.pdg.inference.block_flows import Layout, expect
+from exactlearn.pdg.inference.block_flows import expect
+from exactlearn.pdg.inference.row_blocks import Layout
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 

@@ -57,17 +57,17 @@ from exactlearn.data.dataset import (
     require_complete,
     require_weight,
 )
-from exactlearn.pdg.inference.block_flows import (
-    Layout,
-    block_space,
-    enter_evidence,
-    reach,
-)
 from exactlearn.pdg.inference.flows import (
     expect_counts,
     expected_counts,
     node_probabilities,
     refuse_impossible,
+)
+from exactlearn.pdg.inference.row_blocks import (
+    Layout,
+    block_space,
+    enter_evidence,
+    reach,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 

@@ -24,7 +24,8 @@ from exactlearn.data.codes import NamedVariables
 from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import CheckError
-from exactlearn.pdg.inference.block_flows import Layout, expect
+from exactlearn.pdg.inference.block_flows import expect
+from exactlearn.pdg.inference.row_blocks import Layout
 from exactlearn.pdg.model.forest import forest_children, forest_order
 
 _DTYPES = {
