@@ -21,7 +21,7 @@ from exactlearn._runtime.kernel import in_place_kernel
 
 from .double_double import subtract_multiple
 from .posterior import SelectionPosterior
-from .sums import (
+from .sum_kernels import (
     POWERS,
     ParentSums,
     Scratch,

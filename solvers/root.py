@@ -259,7 +259,7 @@ class CuttingPlanes:
         return len(cuts) > 0
 
     def _log_round(self, cuts: Counted) -> None:
-        """Tell what a round did, where somebody listens."""
+        """Log the size of the relaxation, its cuts and the candidates left at DEBUG."""
         if ENGINE.isEnabledFor(logging.DEBUG):
             n_counted = int((cuts.counts > 1).sum())
             ENGINE.debug(

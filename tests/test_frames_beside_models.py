@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import exactlearn as el
-from exactlearn.structure.learning import LearnedNetwork
+from exactlearn.structure.learned_network import LearnedNetwork
 from tests.network_oracle import joint
 
 

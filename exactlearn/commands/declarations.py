@@ -975,7 +975,7 @@ class Graph(Declared):
 
 
 class Posterior(sections.Reading, sections.Criterion, sections.Limited):
-    """Say how sure the structure of a network is: sum over all networks, exactly.
+    """Sum over all networks: the certainty of arcs and networks, exactly.
 
     Prints the probability of each arc, of an arc in either direction, and of an ancestor, and that
     of the best network and of its Markov class. The input is a table, the name of a bundled one,

@@ -76,7 +76,7 @@ def run(options: Posterior, output: Output) -> Answer:
 
 
 def _scoring(options: Posterior, output: Output) -> Scoring:
-    """Return how the parent sets of a table are scored."""
+    """Return the scoring of the parent sets of a table."""
     dataset = load(options.source, options)
     scoring = Scoring(
         dataset=dataset,

@@ -22,7 +22,7 @@ from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.models import FORMATS, NETWORKS
 from exactlearn.queries.model_graphs import Model
 from exactlearn.reporting.page import PageContent, page
-from exactlearn.structure.learning import LearnedNetwork
+from exactlearn.structure.learned_network import LearnedNetwork
 
 PAGE = "report.html"
 """Name of a folder's page."""

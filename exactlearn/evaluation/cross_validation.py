@@ -38,7 +38,8 @@ from exactlearn.pdg.learn.starts import chow_liu_parents
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.model_graphs import Model
 from exactlearn.queries.posteriors import classify
-from exactlearn.structure.learning import LearnedNetwork, learn
+from exactlearn.structure.learned_network import LearnedNetwork
+from exactlearn.structure.learning import learn
 from exactlearn.structure.selection import fitted_network
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
-from exactlearn.structure.learning import LearnedNetwork
+from exactlearn.structure.learned_network import LearnedNetwork
 
 MAX_ROWS = 5
 MAX_VARIABLES = 30

@@ -123,8 +123,8 @@ class BayesianNetworkClassifier(ClassifierMixin, TableEstimator):
         Cross-validated log loss by structure and pseudo-count, in nats; empty where both are given,
         a class has one row only, or the time was too short.
     learned_
-        The :class:`~exactlearn.structure.learning.LearnedNetwork`, with the proof state of the
-        structure; not of ``naive-bayes``.
+        The :class:`~exactlearn.structure.learned_network.LearnedNetwork`, with the proof state
+        of the structure; not of ``naive-bayes``.
     coding_, left_out_, n_features_in_, feature_names_in_
         As :class:`~exactlearn.sklearn.estimator.TableEstimator`.
 

@@ -8,16 +8,12 @@ that score best together instead (:mod:`exactlearn.augmentation`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from exactlearn._runtime import executors
 from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
-from exactlearn._runtime.display import ByValue, for_counts
-from exactlearn._runtime.files import strict
-from exactlearn._runtime.tolerance import gap_between
 from exactlearn._runtime.variable_arguments import arcs_by_index
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
@@ -35,9 +31,7 @@ from exactlearn.errors import (
     TooLargeError,
     warn_caller,
 )
-from exactlearn.graphs.dag import named_parents
-from exactlearn.graphs.equivalence import Structured
-from exactlearn.graphs.orientation import known_directions, reversible_arcs
+from exactlearn.graphs.orientation import known_directions
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, ScoreLike, as_score
@@ -48,6 +42,7 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import ESSChoice, with_named_score
+from exactlearn.structure.learned_network import LearnedNetwork
 from exactlearn.structure.prior import Prior
 from exactlearn.structure.selection import (
     Counts,
@@ -73,133 +68,6 @@ STRUCTURE_SHARE = 0.7
 
 MAX_PROVEN_CELLS = 60
 """Most missing cells with which a proof of network and completion together is tried."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class LearnedNetwork(
-    Structured,
-    ByValue,
-    shown="status=claim score bound gap ess ess_choice arcs left_out dataset",
-):
-    """A network learned from a table, with the proof state of its structure.
-
-    Parameters
-    ----------
-    parents
-        Parents of each variable, by index.
-    network
-        The network, with parameters from the table as it was given, missing cells and all.
-    dataset
-        The coded table that it was learned from.
-    completed
-        That table with its missing cells filled in; the same where none was missing, ``None`` where
-        exact inference is too large.
-    score
-        Score of the structure.
-    bound
-        No structure allowed scores more; ``inf`` where no such bound is proven.
-    status
-        ``optimal``, ``feasible`` (a limit was reached), ``interrupted``, or how augmentation ended
-        (:class:`~exactlearn.augmentation.Augmentation`).
-    reason
-        The methods and why they were taken; the counts that score, bound and proof refer to; what
-        came short.
-    seconds
-        Wall time of the search for the structure, as in other results and in records of
-        ``exactlearn solve``; not of reading, the choice of the score, scoring and parameters.
-    ess
-        Equivalent sample size of the BDeu score; ``None`` with another score.
-    ess_choice
-        How it was chosen, where it was to be chosen.
-    left_out
-        Columns that were kept out, with the reason.
-    directions
-        Directions that required and forbidden arcs, or tiers, leave to adjacencies, by index.
-    counts
-        The counts of families with missing cells that score, bound and proof are of, as the
-        parameter ``missing`` of :func:`learn`; ``None`` where they are of the table itself.
-    counts_network
-        The network that expected counts are under; ``None`` where there are none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactlearn.structure.learning import learn
-    >>> table = np.array([["no", "no"], ["yes", "yes"]] * 9 + [["no", "yes"]])
-    >>> found = learn(table)
-    >>> found.names, found.parents, found.arcs
-    (('X0', 'X1'), ((1,), ()), (('X1', 'X0'),))
-    >>> found.status, found.gap
-    ('optimal', 0.0)
-    >>> found.reversible, found.cpdag.edges
-    ((('X1', 'X0'),), (('X0', 'X1'),))
-    >>> found.to_frame().values.tolist(), found.to_dict()["parents"]
-    ([['X1', 'X0']], {'X0': ['X1'], 'X1': []})
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    network: BayesianNetwork
-    dataset: Dataset
-    completed: Dataset | None
-    score: float
-    bound: float
-    status: str
-    reason: str
-    seconds: float = field(default=0.0, compare=False)
-    ess: float | None = None
-    ess_choice: ESSChoice | None = None
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    directions: frozenset[Arc] = frozenset()
-    counts: Counts | None = None
-    counts_network: BayesianNetwork | None = field(default=None, compare=False)
-
-    @property
-    def claim(self) -> str:
-        """The status, with the counts that it is for where cells are missing.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.learn(el.read_dataset("cancer-mcar")).claim
-        'optimal for expected counts'
-        """
-        return self.status + for_counts(self.counts)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Variable names, in the order of ``parents``."""
-        return self.dataset.names
-
-    @property
-    def reversible(self) -> tuple[tuple[str, str], ...]:
-        """The arcs, by name, that an equivalent network with the required arcs has reversed.
-
-        Examples
-        --------
-        >>> import exactlearn as el
-        >>> el.learn(el.read_dataset("cancer-mcar-complete")).reversible
-        (('Cancer', 'Smoker'), ('Cancer', 'Xray'), ('Dyspnoea', 'Cancer'))
-        """
-        arcs = sorted(reversible_arcs(self.parents, self.directions))
-        return tuple((self.names[a], self.names[b]) for a, b in arcs)
-
-    @property
-    def gap(self) -> float:
-        """Difference of bound and score in nats; infinite without a bound."""
-        return gap_between(self.score, self.bound)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result for a record: ``None`` stands for an infinite number."""
-        keys = ("status", "score", "bound", "gap", "seconds", "ess", "reason")
-        record = {key: getattr(self, key) for key in (*keys, "left_out", "counts")}
-        record["parents"] = named_parents(self.names, self.parents)
-        record["reversible"] = self.reversible
-        finite: dict[str, Any] = strict(record)
-        return finite
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the arcs as a pandas frame: parent, child."""
-        return self.network.to_frame()
 
 
 @checked_arguments(
@@ -357,10 +225,6 @@ def learn(
         )
         dataset = scoring.dataset
         augments = missing == "augment" and not dataset.is_complete
-        if augments and not scoring.is_uniform:
-            raise OptionError(
-                "prior: missing='augment' takes none; pass missing='expected'"
-            )
         search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
 
         # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
@@ -368,8 +232,6 @@ def learn(
             scoring, choice = with_score(scoring, score, ess, search.remaining)
             if choice is not None:
                 remarks.append(choice.reason)
-            if not scoring.is_uniform:
-                remarks.append("score and bound hold the logarithm of the prior")
             scored = None if augments else scoring.within(search.remaining)
 
         # The choice among the parent sets, or network and completion together.
@@ -541,6 +403,10 @@ def _augmented(
     """Find network and completion together; proven, if that is likely to end."""
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
+    if not scoring.is_uniform:
+        raise OptionError(
+            "prior: missing='augment' takes none; pass missing='expected'"
+        )
     dataset = scoring.dataset
     max_parents = scoring.most_parents
     required, forbidden = single_arcs(

@@ -1,4 +1,4 @@
-"""How sure a structure is: the posterior over all networks, exactly.
+"""The posterior over all networks: the certainty of a structure, exactly.
 
 The best network is often one of very many that are nearly as probable. Its score says nothing of
 that; the sum over all networks does (:mod:`exactlearn.solvers.posterior`): it gives the probability
@@ -112,7 +112,7 @@ class StructurePosterior(
 
     @property
     def error(self) -> float:
-        """How far a probability is off at most, by rounding."""
+        """Bound on the error of a probability by rounding."""
         return self.selections.error
 
     @property
@@ -151,13 +151,11 @@ class StructurePosterior(
         problem = self.selections.problem
         candidates = np.arange(problem.first[index], problem.first[index + 1])
         probabilities = self.selections.candidates[candidates]
-        order = np.argsort(-probabilities, kind="stable")
-        return {
-            tuple(self.names[p] for p in problem.parent_set(int(candidates[k]))): float(
-                probabilities[k]
-            )
-            for k in order
-        }
+        by_parents = {}
+        for k in np.argsort(-probabilities, kind="stable"):
+            parents = problem.parent_set(int(candidates[k]))
+            by_parents[tuple(self.names[p] for p in parents)] = float(probabilities[k])
+        return by_parents
 
     def probability(self, graph: ParentsLike) -> float:
         """Return the probability of one network.
@@ -189,13 +187,10 @@ class StructurePosterior(
 
     def mass(self, networks: Iterable[ParentsLike]) -> float:
         """Return the probability that all different networks of a list hold together."""
-        distinct = {
-            tuple(
-                tuple(sorted(family))
-                for family in parents_by_index(n, "networks", self.names)
-            )
-            for n in networks
-        }
+        distinct = set()
+        for network in networks:
+            parents = parents_by_index(network, "networks", self.names)
+            distinct.add(tuple(tuple(sorted(family)) for family in parents))
         return sum(map(self._probability, distinct))
 
     @checked_arguments()
@@ -402,7 +397,7 @@ def posterior_of_scoring(
 
 
 def _unfinished(part: str, control: SearchControl) -> BaseException:
-    """Return what to raise where time, or Ctrl-C, ended a part: unfinished sums say nothing."""
+    """Return the error of sums that a limit, or Ctrl-C, ended: unfinished ones say nothing."""
     if control.is_stopped:
         return KeyboardInterrupt()
     return TooLargeError(

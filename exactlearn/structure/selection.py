@@ -66,6 +66,8 @@ class Scored:
         The counts that score, bound and proof refer to, where these are not the table's own.
     interrupted
         Whether Ctrl-C ended the scoring.
+    has_prior
+        Whether scores hold the logarithm of a prior.
     counts_network
         The network that the counts of families with missing cells are expected under.
     """
@@ -74,6 +76,7 @@ class Scored:
     time_left: float | None = None
     counts_in_words: str = ""
     interrupted: bool = False
+    has_prior: bool = False
     counts_network: BayesianNetwork | None = None
 
     @property
@@ -85,10 +88,13 @@ class Scored:
 
     @property
     def remarks(self) -> list[str]:
-        """The counts that score, bound and proof refer to, where cells are missing."""
-        if not self.counts_in_words:
-            return []
-        return [f"cells are missing: {self.counts_in_words}"]
+        """The counts and the prior that score, bound and proof refer to."""
+        remarks = []
+        if self.counts_in_words:
+            remarks.append(f"cells are missing: {self.counts_in_words}")
+        if self.has_prior:
+            remarks.append("score and bound hold the logarithm of the prior")
+        return remarks
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -245,6 +251,7 @@ class Scoring:
         )
         return Scored(
             problem=with_prior(problem, self.prior),
+            has_prior=not self.is_uniform,
             counts_in_words=counts_in_words,
             counts_network=None if learned is None else learned.network,
         )

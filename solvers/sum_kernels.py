@@ -1,0 +1,352 @@
+"""The kernels of sums over all DAGs: one set of variables, and all sets of those beyond it.
+
+The formulas stand in :mod:`exactlearn.solvers.sums`. A number stands as a pair of doubles, relative
+to a power of two that is kept for its set: ``(high + low) * 2 ** exponent``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import in_place_kernel
+
+from .double_double import (
+    PRODUCT_ERROR,
+    SUM_ERROR,
+    UNIT_SQUARE,
+    add,
+    product,
+    subtract_multiple,
+)
+
+SMALLEST = -1000
+"""Smaller powers of two are taken for 0: nothing that is added to is smaller than 2^-20."""
+
+POWERS = np.concatenate([[0.0], 2.0 ** np.arange(SMALLEST + 1, 1)])
+"""The powers of two from ``SMALLEST`` to 0, shape (1 - SMALLEST,)."""
+
+
+class ParentSums(NamedTuple):
+    """``A_i(S)`` for each variable and each set of the others, shape (n, 2 ** (n - 1)) each.
+
+    ``A_i(S) = (high + low) * 2 ** exponent``. Sets of other variables are numbered by their bits,
+    that of ``i`` taken out.
+    """
+
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+
+
+class SetSums(NamedTuple):
+    """Sums for each set of variables: ``(high + low) * 2 ** exponent``, shape (2 ** n,) each.
+
+    ``error`` bounds how far ``high + low`` is off.
+    """
+
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    error: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+
+
+class Extensions(NamedTuple):
+    """Sums over the extensions of some sets, shape (sets,), relative to the exponents of the sets.
+
+    ``only_root`` has those of which each variable is the only root, without its factor, shape
+    (sets, n).
+    """
+
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    error: NDArray[np.float64]
+    only_root: NDArray[np.float64]
+
+
+class Scratch(NamedTuple):
+    """The variables beyond one set, and the sets T of these, as a kernel takes them.
+
+    The first six have shape (n,), the others shape (2 ** n,).
+    """
+
+    variable: NDArray[np.int64]
+    exponent: NDArray[np.int64]
+    factor: NDArray[np.float64]
+    factor_low: NDArray[np.float64]
+    earlier: NDArray[np.float64]
+    earlier_low: NDArray[np.float64]
+    union: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    error: NDArray[np.float64]
+    sum_error: NDArray[np.float64]
+    copy_high: NDArray[np.float64]
+    copy_low: NDArray[np.float64]
+    part_high: NDArray[np.float64]
+    part_low: NDArray[np.float64]
+
+
+def no_sums(exponent: NDArray[np.int64]) -> SetSums:
+    """Return sums of 0 relative to some exponents."""
+    n_sets = len(exponent)
+    return SetSums(np.zeros(n_sets), np.zeros(n_sets), np.zeros(n_sets), exponent)
+
+
+def scratch_space(n: int) -> Scratch:
+    """Return the scratch space of a thread, for n variables."""
+    n_sets = 1 << n
+    return Scratch(
+        variable=np.zeros(n, np.int64),
+        exponent=np.zeros(n, np.int64),
+        factor=np.zeros(n),
+        factor_low=np.zeros(n),
+        earlier=np.zeros(n),
+        earlier_low=np.zeros(n),
+        union=np.zeros(n_sets, np.int64),
+        shift=np.zeros(n_sets, np.int64),
+        high=np.zeros(n_sets),
+        low=np.zeros(n_sets),
+        error=np.zeros(n_sets),
+        sum_error=np.zeros(n_sets),
+        copy_high=np.zeros(n_sets),
+        copy_low=np.zeros(n_sets),
+        part_high=np.zeros(n_sets),
+        part_low=np.zeros(n_sets),
+    )
+
+
+@in_place_kernel
+def add_subsets(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+    powers: NDArray[np.float64],
+) -> None:
+    """Add to each number those of all subsets; exponents never fall from a set to a larger one."""
+    smallest = 1 - len(powers)
+    bit = 1
+    while bit < len(high):
+        for larger in range(len(high)):
+            if larger & bit:
+                smaller = larger ^ bit
+                shift = max(exponent[smaller] - exponent[larger], smallest)
+                scale = powers[shift - smallest]
+                high[larger], low[larger] = add(
+                    high[larger],
+                    low[larger],
+                    high[smaller] * scale,
+                    low[smaller] * scale,
+                )
+        bit <<= 1
+
+
+@in_place_kernel
+def add_shards(
+    sets: NDArray[np.int64], first: SetSums, second: SetSums, inner: SetSums
+) -> None:
+    """Add up the sums over the DAGs on some sets, of which each shard has a part."""
+    for members in sets:
+        inner.high[members], inner.low[members] = add(
+            first.high[members],
+            first.low[members],
+            second.high[members],
+            second.low[members],
+        )
+        inner.error[members] = first.error[members] + second.error[members]
+
+
+@in_place_kernel
+def look_beyond(members: int, sums: ParentSums, scratch: Scratch) -> int:
+    """Note the variables beyond a set, and their weights; return how many there are."""
+    n = len(sums.high)
+    n_beyond = 0
+    for i in range(n):
+        if not (members >> i) & 1:
+            below = (1 << i) - 1
+            at = (members & below) | ((members >> 1) & ~below)
+            scratch.variable[n_beyond] = i
+            scratch.factor[n_beyond] = sums.high[i, at]
+            scratch.factor_low[n_beyond] = sums.low[i, at]
+            scratch.exponent[n_beyond] = sums.exponent[i, at]
+            n_beyond += 1
+    return n_beyond
+
+
+@in_place_kernel
+def list_supersets(
+    members: int, exponent: int, n_beyond: int, scratch: Scratch
+) -> None:
+    """List a set with each set T of the variables beyond it, and the exponents of their weights."""
+    scratch.union[0] = members
+    scratch.shift[0] = exponent
+    for j in range(n_beyond):
+        half = 1 << j
+        bit = 1 << scratch.variable[j]
+        shift = scratch.exponent[j]
+        for t in range(half):
+            scratch.union[half + t] = scratch.union[t] | bit
+            scratch.shift[half + t] = scratch.shift[t] + shift
+
+
+@in_place_kernel
+def spread(
+    sets: NDArray[np.int64],
+    sums: ParentSums,
+    inner: SetSums,
+    shard: SetSums,
+    powers: NDArray[np.float64],
+    scratch: Scratch,
+) -> None:
+    """Add to ``inner(S + T)`` the terms of some sets S of one size, for all T."""
+    n = len(sums.high)
+    smallest = 1 - len(powers)
+    high = scratch.high
+    low = scratch.low
+    for members in sets:
+        sum_high = inner.high[members]
+        sum_low = inner.low[members]
+        error = inner.error[members]
+        n_beyond = look_beyond(members, sums, scratch)
+        list_supersets(members, inner.exponent[members], n_beyond, scratch)
+        # the products over T, with their signs; bounds on rounding of the terms, and of their sum
+        size = n - n_beyond
+        of_product = n_beyond * (PRODUCT_ERROR + SUM_ERROR * n) * UNIT_SQUARE
+        of_sum = 2.0 * SUM_ERROR * UNIT_SQUARE * (1 << size)
+        high[0] = -sum_high
+        low[0] = -sum_low
+        scratch.error[0] = error + sum_high * of_product
+        scratch.sum_error[0] = sum_high * of_sum
+        for j in range(n_beyond):
+            half = 1 << j
+            factor = scratch.factor[j]
+            factor_low = scratch.factor_low[j]
+            for t in range(half):
+                high[half + t], low[half + t] = product(
+                    high[t], low[t], -factor, -factor_low
+                )
+                scratch.error[half + t] = scratch.error[t] * factor
+                scratch.sum_error[half + t] = scratch.sum_error[t] * (2.0 * factor)
+        # each term to its set
+        for t in range(1, 1 << n_beyond):
+            union = np.uint64(scratch.union[t])
+            shift = max(scratch.shift[t] - inner.exponent[union], smallest)
+            scale = powers[np.uint64(shift - smallest)]
+            shard.high[union], shard.low[union] = add(
+                shard.high[union], shard.low[union], high[t] * scale, low[t] * scale
+            )
+            shard.error[union] += (scratch.error[t] + scratch.sum_error[t]) * scale
+
+
+@in_place_kernel
+def extend(
+    sets: NDArray[np.int64],
+    sums: ParentSums,
+    outer: SetSums,
+    powers: NDArray[np.float64],
+    scratch: Scratch,
+    extensions: Extensions,
+) -> None:
+    """Sum the extensions of some sets, and those with one root only."""
+    n = len(sums.high)
+    smallest = 1 - len(powers)
+    high = scratch.high
+    low = scratch.low
+    for place in range(len(sets)):
+        members = sets[place]
+        n_beyond = look_beyond(members, sums, scratch)
+        list_supersets(members, -outer.exponent[members], n_beyond, scratch)
+        # the sums of all extensions, with bounds on their errors and on those of this sum
+        of_sum = n_beyond * (PRODUCT_ERROR + SUM_ERROR * (n + 1)) * UNIT_SQUARE
+        n_early = n_beyond // 2
+        n_late = n_beyond - n_early
+        is_early = (1 << n_early) - 1
+        high[0] = 0.0
+        low[0] = 0.0
+        scratch.error[0] = 0.0
+        for t in range(1, 1 << n_beyond):
+            union = np.uint64(scratch.union[t])
+            shift = max(scratch.shift[t] + outer.exponent[union], smallest)
+            scale = powers[np.uint64(shift - smallest)]
+            high[t] = outer.high[union] * scale
+            low[t] = outer.low[union] * scale
+            scratch.error[t] = (outer.error[union] * scale) + high[t] * of_sum
+            # a copy in which the late variables are the low bits
+            turned = np.uint64((t >> n_early) | ((t & is_early) << n_late))
+            scratch.copy_high[turned] = high[t]
+            scratch.copy_low[turned] = low[t]
+        scratch.copy_high[0] = 0.0
+        scratch.copy_low[0] = 0.0
+        # all terms, by one variable after the other: the errors add up
+        for j in range(n_beyond - 1, -1, -1):
+            for t in range(1 << j):
+                scratch.error[t] += scratch.factor[j] * scratch.error[(1 << j) + t]
+        # the late variables summed out, and from the copy the early ones
+        for j in range(n_beyond - 1, n_early - 1, -1):
+            subtract_multiple(
+                high, low, 1 << j, scratch.factor[j], scratch.factor_low[j]
+            )
+        for j in range(n_early - 1, -1, -1):
+            subtract_multiple(
+                scratch.copy_high,
+                scratch.copy_low,
+                1 << (n_late + j),
+                scratch.factor[j],
+                scratch.factor_low[j],
+            )
+        only_root = extensions.only_root[place]
+        _sum_only_roots(high, low, 0, n_early, scratch, only_root)
+        _sum_only_roots(
+            scratch.copy_high,
+            scratch.copy_low,
+            n_early,
+            n_late,
+            scratch,
+            only_root,
+        )
+        # the sum itself
+        for j in range(n_early - 1, -1, -1):
+            subtract_multiple(
+                high, low, 1 << j, scratch.factor[j], scratch.factor_low[j]
+            )
+        extensions.high[place] = -high[0]
+        extensions.low[place] = -low[0]
+        extensions.error[place] = scratch.error[0]
+
+
+@in_place_kernel
+def _sum_only_roots(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    first: int,
+    n_variables: int,
+    scratch: Scratch,
+    only_root: NDArray[np.float64],
+) -> None:
+    """Note the sums of extensions with one root only, for some of the variables beyond a set.
+
+    All other variables are summed out of the terms.
+    """
+    for j in range(n_variables):
+        # the terms that have the variable
+        bit = 1 << j
+        n_terms = 0
+        for t in range(1 << n_variables):
+            if t & bit:
+                scratch.part_high[n_terms] = high[t]
+                scratch.part_low[n_terms] = low[t]
+                n_terms += 1
+        # without its factor, and the others summed out
+        step = n_terms
+        for k in range(n_variables - 1, -1, -1):
+            if k != j:
+                step >>= 1
+                subtract_multiple(
+                    scratch.part_high,
+                    scratch.part_low,
+                    step,
+                    scratch.factor[first + k],
+                    scratch.factor_low[first + k],
+                )
+        only_root[scratch.variable[first + j]] = scratch.part_high[0]
