@@ -132,6 +132,7 @@ class ClassLinks:
         self.parents = [0] * graph.n_variables
         self.neighbours = [0] * graph.n_variables
         self.onward = [0] * graph.n_variables
+        # Sets of variables are bit masks: most of the work is intersections.
         for a, b in graph.directed:
             self.parents[b] |= 1 << a
             self.onward[a] |= 1 << b
@@ -159,6 +160,7 @@ class ClassLinks:
 
     def insertions(self, x: int, y: int) -> Iterator[int]:
         """Yield ``NA(y, x)`` with each T that makes it a clique."""
+        # NA(y, x) and T together must be a clique (Chickering 2002, Theorem 15).
         common = self.common(x, y)
         if self._is_clique(common):
             yield from self._cliques(common, self._addable(x, y))
@@ -177,6 +179,8 @@ class ClassLinks:
         while waiting:
             v = waiting.bit_length() - 1
             waiting ^= 1 << v
+            # A semi-directed path goes along arcs and undirected edges, never against
+            # an arc.
             new = self.onward[v] & ~reached & ~avoided
             reached |= new
             waiting |= new
@@ -215,6 +219,7 @@ class ClassLinks:
     def _addable(self, x: int, y: int) -> int:
         """Return the neighbours of y that T may hold."""
         addable = self.neighbours[y] & ~self.adjacent[x]
+        # T joins NA(y, x) to a clique: its members are adjacent to all of it.
         for v in members(self.common(x, y)):
             addable &= self.adjacent[v]
         return addable

@@ -120,6 +120,7 @@ def topological_order(
             waiting[child] -= 1
             if waiting[child] == 0:
                 heappush(ready, child)
+    # Variables on a cycle, and those below it, never become ready.
     if len(order) < len(parents):
         _raise_cycle(parents, names or [*map(str, range(len(parents)))])
     return tuple(order)
@@ -147,6 +148,7 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
     [[1, 2], [0, 2], [0, 1]]
     """
     neighbours: list[set[int]] = [set() for _ in parents]
+    # Each family is a clique.
     for child, family in enumerate(parents):
         for a, b in combinations({child, *family}, 2):
             neighbours[a].add(b)
@@ -255,6 +257,7 @@ def d_separated(
         raise OptionError(
             f"variable {both[0]} is among 'variables' and 'given': expected disjoint sets"
         )
+    # Separated is whatever no active trail reaches (Bayes ball).
     reached = {v for v, _ in _reached(parents, variables, given)}
     return frozenset(range(len(parents))) - reached - set(given)
 
@@ -287,6 +290,8 @@ def ancestor_matrix(parents: Sequence[Collection[int]]) -> NDArray[np.bool_]:
     """
     n = len(parents)
     above = np.zeros((n, n), np.bool_)
+    # A parent's column is complete before its children's: ancestors of parents are
+    # taken over.
     for child in topological_order(parents):
         for parent in parents[child]:
             above[:, child] |= above[:, parent]
@@ -315,6 +320,7 @@ def directed_path(
                 v = previous[v]
             return tuple(reversed(path))
         for child in offspring[v]:
+            # Breadth first: the first way into a variable is a shortest one.
             if child not in previous:
                 previous[child] = v
                 waiting.append(child)
@@ -329,6 +335,7 @@ def _reached(
 ) -> dict[State, State | None]:
     """Return the states on active trails, each with that before it; the search ends at an end."""
     offspring = children(parents)
+    # A collider is open if it, or a descendant of it, is given.
     opened = ancestors(parents, given)
     given = frozenset(given)
     previous: dict[State, State | None] = {(v, False): None for v in sorted(start)}

@@ -90,6 +90,8 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
                 f"expected a DAG, found the undirected edge {a!r} -- {b!r}"
             )
         elif self.kind == "dag":
+            # Only an order of the variables proves that there is no cycle; the error
+            # shows one.
             topological_order(self.parents, self.names)
 
     @classmethod
@@ -222,6 +224,7 @@ class NamedGraph(Displayed, shown="kind variables=names arcs edges"):
         for name in self.names:
             if name not in expected:
                 raise OptionError(f"{name!r} is no variable{did_you_mean(name, names)}")
+        # No name is foreign, so that a name too few is the only difference left.
         if lacking := [name for name in names if name not in self.names]:
             raise OptionError(
                 f"{len(lacking)} of {len(names)} expected variables are missing, such as "
@@ -256,6 +259,8 @@ def _kind_of(graph: PartiallyDirectedGraph, names: Sequence[str]) -> Kind:
     """Return the kind of a graph; refuse one of no kind."""
     if not graph.undirected:
         return "dag"
+    # An extension tells both: its pattern, and its CPDAG; the check names the fault of
+    # a graph that is neither.
     member = consistent_extension(graph, names)
     if cpdag(member) != graph == pattern(member):
         return "pattern"
@@ -404,12 +409,14 @@ def equivalent_dags(parents: Sequence[Collection[int]]) -> Iterator[Parents]:
     >>> list(equivalent_dags([(), (0,)]))
     [((), (0,)), ((1,), ())]
     """
+    # Families are sorted, so that equal graphs are equal tuples.
     first = tuple(tuple(sorted(family)) for family in parents)
     waiting = deque([first])
     seen = {first}
     while waiting:
         dag = waiting.popleft()
         yield dag
+        # Reverse each covered arc: a neighbour in the class.
         for parent, child in covered_edges(dag):
             families = [*dag]
             families[child] = tuple(p for p in dag[child] if p != parent)
@@ -440,6 +447,7 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     ([(0, 2), (1, 2)], [(2, 3)])
     """
     topological_order([tuple(family) for family in parents])
+    # Both arcs of each v-structure; all other links lose their direction.
     directed = {(p, child) for a, child, b in v_structures(parents) for p in (a, b)}
     undirected = skeleton(parents) - unordered(directed)
     return PartiallyDirectedGraph(len(parents), frozenset(directed), undirected)

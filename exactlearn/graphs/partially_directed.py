@@ -71,6 +71,8 @@ class PartiallyDirectedGraph(
                     f"found an edge of variables {a} and {b}: expected two different ones from 0 "
                     f"to {self.n_variables - 1}"
                 )
+        # A pair that is both an arc and an edge, or two arcs, stands once in the
+        # skeleton.
         if len(self.skeleton) < len(self.directed) + len(self.undirected):
             raise OptionError(
                 "two variables are joined twice: expected one arc or edge at most"
@@ -275,11 +277,14 @@ def _rooted(links: Links, source: int) -> tuple[frozenset[Arc], Links]:
     undirected: set[Arc] = set()
     done: set[int] = set()
     layer = {source}
+    # Layers by distance from the source: links between two of them lead away from it.
     while layer:
         done |= layer
         following = {v for u in layer for v in neighbours[u]} - done
         directed |= {(u, v) for u in layer for v in neighbours[u] & following}
         inside = {(u, v) for u in following for v in neighbours[u] & following if u < v}
+        # Inside of a layer an arc is forced where its reversal would make a v-structure
+        # (Meek's rule 1), until none is.
         while forced := _forced(inside, directed, neighbours):
             directed |= forced
             inside -= unordered(forced)
@@ -294,6 +299,7 @@ def _forced(
     """Return the links, as arcs, that make a new v-structure in the other direction."""
     forced = set()
     for u, v in symmetric(links):
+        # w -> u -- v without w -- v: v -> u would be a new v-structure.
         if any((w, u) in directed for w in neighbours[u] - neighbours[v]):
             forced.add((u, v))
     return forced

@@ -321,6 +321,8 @@ class Annealing:
             inside=list(forest.inside),
             children=list(map(set, forest.children)),
         )
+        # The tables of the first forest's sets; those of other sets are made when a
+        # move needs them.
         signatures = 0
         for table in Expansion(tables.residuals, forest).tables():
             tables.add(table)
@@ -369,6 +371,7 @@ class Annealing:
             if self.tables.after(tree, move, self._max_signatures) is None:
                 self.tree = before
                 return max(1, made)
+            # Only the sets of these two variables change, and so their costs.
             changed = (move.above, move.top)
             grown -= self.tables.cost_in(tree, changed)
             tree.apply(move)
@@ -388,6 +391,8 @@ class Annealing:
         kind = rng.random()
         while True:
             tree = self.tree
+            # Most moves rotate a variable over its parent; the others rise, rotate a
+            # child, or sink below a sibling.
             if kind < 0.6:
                 yield tree.rotation(variable)
             elif kind < 0.8:
@@ -400,6 +405,8 @@ class Annealing:
                 siblings = tree.children[parent] - {variable} if parent >= 0 else set()
                 sibling = _any(siblings, rng)
                 yield None if sibling is None else tree.sinking(variable, sibling)
+            # A step of several moves crosses a forest that is larger than both its
+            # ends.
             if rng.random() > REPETITION:
                 return
 

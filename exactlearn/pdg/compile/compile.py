@@ -186,6 +186,7 @@ def compile_and_check(
         control, steps, time_limit, seed, on_event, after=CHECK_TIME + after
     )
     with control.running():
+        # Within the control, too: a clique tree takes a part of the time.
         task = _task(network, None, control, time_limit)
 
         def checked(result: ForestResult) -> Compilation:
@@ -212,8 +213,11 @@ def _checked(
     """Return the record of a graph, compared with its network on rows if there is time."""
     graph = _assembled(network, result)
     cardinalities = network.cardinalities.tolist()
+    # The size without merging tells what merging saved.
     expanded = sum(b.forest.expanded_size(cardinalities) for b in result.built)
     message = _message(result, graph.effective_size, expanded, clique_size)
+    # The comparison takes time in proportion to the graph: it is left out where none is
+    # left.
     if fits(CHECK_TIME * graph.effective_size, control):
         error = max_error(network, graph, np.random.default_rng(seed))
     else:
@@ -255,6 +259,7 @@ def _task(
     reduced = without_irrelevant_parents(network)
     if forest is not None:
         return _Task(reduced, _given(reduced, forest), 0)
+    # The orders of a small clique tree give the first forests.
     tree = clique_tree(reduced, control=control.part(TRIANGULATION))
     forests = first_forests(reduced, tree, _given_up_at(control, time_limit) - LATE / 2)
     return _Task(reduced, forests, tree.size(network.cardinalities))
@@ -276,6 +281,8 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> ForestResu
             task.network, task.forests, budget, max_size, until=until
         ).run()
     except TooLargeError as error:
+        # Time and size end the search by the same error: tell which limit is to be
+        # raised.
         is_late = clock() > until
         clique_size = task.clique_size or clique_tree(task.network).size(
             task.network.cardinalities
@@ -295,6 +302,7 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> ForestResu
                 "the limit if memory allows about 40 bytes for each cell; or give each variable"
                 " fewer parents when learning"
             )
+        # How far the limit must be raised at most.
         r = task.network.cardinalities.tolist()
         expanded = sum(forest.expanded_size(r) for forest in task.forests)
         raise TooLargeError(
@@ -322,6 +330,7 @@ def _given(
     """Return the trees of a given forest, one part of the network or several together in each."""
     parents = checked_forest(forest, network.n_variables)
     adjacency = moral_graph(network.parents)
+    # Depth first, so that each tree is a run of the order that begins with a root.
     order = np.array(forest_order(parents))
     roots = np.flatnonzero(parents[order] < 0)
     parts = np.split(order, roots[1:])
@@ -346,6 +355,8 @@ def _message(result: ForestResult, size: int, expanded: int, clique_size: int) -
             f"exact graph: {size:,} cells; no nodes are equivalent: no determinism or"
             " context-specific independence was found"
         )
+    # Inference in the network costs about its clique tree: say where the graph is no
+    # gain.
     if clique_size < size:
         text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
     if result.finished:

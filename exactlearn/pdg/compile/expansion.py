@@ -194,6 +194,7 @@ def condition_signatures(
     after = np.empty((n, r, width), np.int32)
     for i in range(n):
         for t in range(width):
+            # A family that has no column has one residual, number 0.
             number = signatures[i, columns[t]] if columns[t] >= 0 else 0
             start = steps[t] + number * r
             for x in range(r):
@@ -219,6 +220,8 @@ def signatures_below(
         for x in range(r):
             if weights[i, x] > 0:
                 for j in range(len(source)):
+                    # A touched family has a new residual, another one keeps that of the
+                    # signature above.
                     s = source[j]
                     rows[k, j] = after[i, x, s] if s >= 0 else signatures[i, -1 - s]
                 places[k] = i * r + x
@@ -333,6 +336,7 @@ class Expansion:
             children = self.forest.children[v]
             signatures = self._signatures[v]
             r = residuals.cardinalities[v]
+            # Refuse by the number of nodes, before their arrays are made.
             self.cells += len(signatures) * r * max(1, len(children))
             self._refuse(self.cells)
             conditioned = Conditioned(residuals, inside[v], v, signatures)
@@ -340,12 +344,16 @@ class Expansion:
             self._weights[v] = weights
             self._below[v] = []
             for child in children:
+                # A child's set sees only families that reach across its border: equal
+                # residuals of those are one signature.
                 width = len(residuals.families_across(inside[child]))
                 n_live = int(np.count_nonzero(weights))
                 self._refuse(n_live * width // SIGNATURE_NUMBERS)
                 rows, places = conditioned.below(inside[child])
                 labels, first = index_rows(rows)
                 self._signatures[child] = rows[first]
+                # Which signature of the child each (signature, state) leads to; -1
+                # where its weight is zero.
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
                 self._below[v].append(below.reshape(weights.shape))
@@ -365,12 +373,16 @@ class Expansion:
             self._refuse()
             weights = self._weights[v]
             children = self.forest.children[v]
+            # The mass below a state is the product of its weight and its children's
+            # values.
             nodes = np.empty((*weights.shape, len(children)), np.int32)
             for place, child in enumerate(children):
                 at = self._below[v][place]
                 weights *= self._values[child][at]
                 nodes[:, :, place] = self._labels[child][at]
             self._values[v], self._labels[v], first = merge_signatures(weights, nodes)
+            # Of each group of equal nodes one stands for all, with its masses
+            # normalised.
             masses = weights[first]
             self.parameters[v] = masses / masses.sum(axis=1, keepdims=True)
             self.successors[v] = nodes[first]
@@ -380,6 +392,7 @@ class Expansion:
         for v in self.forest.order:
             successors = self.successors[v]
             is_live = self.parameters[v] > 0
+            # Merging may leave nodes that only states of probability zero lead to.
             for place, child in enumerate(self.forest.children[v]):
                 heads = successors[:, :, place]
                 is_reached = np.zeros(len(self.parameters[child]), np.bool_)
@@ -392,6 +405,8 @@ class Expansion:
     def tables(self) -> Iterator[SetTable]:
         """Yield the tables of all variables' subtrees, with the signatures that can occur."""
         forest = self.forest
+        # A signature can occur if a live state of a possible signature leads to it;
+        # those of roots do.
         is_possible = {
             v: np.full(len(rows), forest.parents[v] < 0)
             for v, rows in self._signatures.items()

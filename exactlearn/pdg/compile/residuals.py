@@ -81,6 +81,8 @@ class Residuals:
         self._used = 0
         self._members: list[list[int]] = []
         self._tables: list[NDArray[np.float64]] = []
+        # Axes in the order of the variables: then a set of fixed ones is read off as a
+        # bit mask.
         exact = normalised(network)
         for variable, table in enumerate(exact.tables):
             axes = (*network.parents[variable], variable)
@@ -97,6 +99,8 @@ class Residuals:
         for family, members in enumerate(self.families):
             above = members & ~inside
             is_across = members & inside and above
+            # A family with one residual gives a constant factor, which tells no
+            # signatures apart.
             if is_across and len(self._level(family, above).representatives) > 1:
                 across.append(family)
         return tuple(across)
@@ -105,6 +109,8 @@ class Residuals:
         """Return where in `numbers` and `weights` conditioning on one more variable begins."""
         before = self._level(family, fixed)
         after = self._level(family, fixed | 1 << variable)
+        # Rows after the step lie by the fixed variables in order: `inner` is the stride
+        # of the new one.
         r = self.cardinalities[variable]
         inner = prod(
             self.cardinalities[v]
@@ -117,24 +123,31 @@ class Residuals:
             places = values.reshape(-1, r, inner).swapaxes(1, 2).reshape(-1, r)
             return places[before.representatives].ravel()
 
+        # Room for the step, in arrays that double, so that kernels see all steps as two
+        # flat arrays.
         scales = before.scales[before.representatives].repeat(r)
         start = self._used
         self._used += len(scales)
         while self._used > len(self.numbers):
             self.numbers = np.concatenate((self.numbers, np.empty_like(self.numbers)))
             self.weights = np.concatenate((self.weights, np.empty_like(self.weights)))
+        # A step's factor is the scale after it over that before it: along any order
+        # they multiply to the same value.
         self.numbers[start : self._used] = by_states(after.numbers)
         self.weights[start : self._used] = by_states(after.scales) / scales
         return start
 
     def _make_level(self, family: int, fixed: int) -> _Level:
         """Return the residuals of a family's table for a set of fixed variables."""
+        # One row for each configuration of the fixed variables, over the free ones.
         table = self._tables[family]
         is_outside = [not fixed >> v & 1 for v in self._members[family]]
         axes = np.argsort(is_outside, kind="stable")
         n_fixed = len(axes) - sum(is_outside)
         shape = [table.shape[axis] for axis in axes[:n_fixed]]
         rows = table.transpose(axes).reshape(prod(shape), -1)
+        # Rows that are proportional are one residual: divide by the largest entry, then
+        # compare.
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
         numbers = np.full(len(rows), -1, np.int32)

@@ -70,17 +70,20 @@ def unmerged_graph(
     exact = normalised(network)
     cliques = clique_tree(exact) if tree is None else tree
     cliques.check(exact)
+    # The tree of the root hangs from a clique that holds it; other trees stay.
     first = None if root is None else exact.index(root)
     if first is not None:
         holder = next(k for k, clique in enumerate(cliques.cliques) if first in clique)
         cliques = cliques.rooted_at(holder)
     forest = _forest(cliques, exact.n_variables, first)
+    # Refused before anything of that size is made.
     size = forest.expanded_size(exact.cardinalities.tolist())
     if size > max_size:
         raise TooLargeError(
             f"the graph without merging would have {size:,} cells, the limit is {max_size:,}: "
             "raise max_size, or compile the network with merging"
         )
+    # A node for each configuration of the variables above that the subtree depends on.
     parameters = _distributions(exact, cliques, forest)
     successors = {v: _successors(forest, v, exact.cardinalities) for v in forest.order}
     parents = np.array(forest.parents, np.int32)

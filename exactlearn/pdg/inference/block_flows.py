@@ -207,6 +207,7 @@ def _out_flows(
         first = first_state[variable]
         p = parameter[node]
         s = successor[node]
+        # Without evidence below, the sum over all states is one.
         if not block.observed[variable]:
             out_flow[node, :n] = unit
             continue
@@ -223,6 +224,7 @@ def _out_flows(
                 for b in range(n):
                     product[b] = _times(product[b], out_flow[child, b], logs)
             for b in range(n):
+                # The sum over the states (equation 17), or their maximum.
                 flow = out_flow[node, b]
                 if maximised[variable]:
                     out_flow[node, b] = max(flow, product[b])
@@ -285,6 +287,7 @@ def _in_flows(
     out_flow = block.out_flow
     in_flow = block.in_flow
     product = block.product
+    # Parents stand before children: a node's in-flow is complete when its turn comes.
     for i in range(reached):
         node = block.queue[i]
         variable = np.int64(variables[node])
@@ -309,6 +312,8 @@ def _in_flows(
                 child = np.int64(successors[q + c])
                 for b in range(n):
                     product[c, b] = _times(product[c + 1, b], out_flow[child, b], logs)
+            # Equation 19: in-flow, parameter and siblings' out-flows, added up over the
+            # parents' states.
             for c in range(k):
                 child = np.int64(successors[q + c])
                 for b in range(n):
@@ -375,6 +380,8 @@ def expect(
         weights = np.ones(len(rows))
     if maximised is None:
         maximised = np.zeros(len(layout.order), np.bool_)
+    # Rows are sorted where that saves more than it takes; the more nodes, the fewer
+    # rows stand side by side.
     is_quick = len(rows) * nodes <= FEW_VISITS
     order = np.arange(len(rows)) if is_quick else row_order(layout, rows)
     size = max(1, min(SIDE_BY_SIDE, MAX_FLOWS // nodes, len(rows)))
@@ -410,9 +417,13 @@ def expect(
         pass_over(places, size, None, piece_counts)
         return piece_counts
 
+    # Pieces are added in their order, whatever thread ends first: results are the same
+    # for any number.
     pieces = -(-len(rows) // PIECE)
     for piece_counts in in_order(work, pieces, lambda: None, n_threads(threads)):
         counts += piece_counts
+    # Rows whose probability may have underflowed, once more with logarithms, one by
+    # one.
     improbable = np.flatnonzero(np.isnan(logs))
     if len(improbable):
         pass_over(improbable, 1, True, counts)
@@ -428,6 +439,7 @@ def row_order(layout: Layout, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         State numbers, -1 for a missing cell, shape (rows, variables).
     """
     below = layout.cardinality * layout.n_nodes * np.maximum(1, layout.n_children)
+    # Size of each variable's subtree: its states' nodes, added up from the leaves.
     for v in layout.order[::-1]:
         if layout.forest[v] >= 0:
             below[layout.forest[v]] += below[v]

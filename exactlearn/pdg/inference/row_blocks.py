@@ -106,14 +106,18 @@ def enter_evidence(
     evidence = block.evidence
     allowed = block.allowed
     observed = block.observed
+    # A variable that is maximised over needs its subtree's out-flows, as an observed
+    # one does.
     for variable in layout.order:
         observed[variable] = maximised[variable]
+    # Children before parents: a variable is observed if anything in its subtree is.
     for place in range(len(layout.order) - 1, -1, -1):
         variable = layout.order[place]
         parent = layout.forest[variable]
         first = layout.first_state[variable]
         for b in range(n):
             observed[variable] |= codes[variable, start + b] >= 0
+        # A missing cell allows every state.
         for h in range(layout.cardinality[variable]):
             is_allowed = False
             for b in range(n):
@@ -176,6 +180,8 @@ def reach(
         head += 1
         variable = np.int64(variables[node])
         k = n_children[variable]
+        # Below a subtree without observations out-flows are one: only in-flows need its
+        # nodes.
         if k == 0 or not (everything or observed[variable]):
             continue
         p = parameter[node]

@@ -178,11 +178,14 @@ def structural_em_graph(
         size_weight = bic_size_weight(weight)
     score = StructureScore(size_weight, size)
     rows = merged_rows(dataset)
+    # The start: a Markov forest, or a given graph, under which every row must be
+    # possible.
     if start is None:
         start = _first_graph(forest, rows, score)
     else:
         start = start.reordered(rows)
         refuse_impossible(log_likelihood_rows(start, dataset.codes), dataset.lines)
+    # Complete rows only count the parameters; the structure changes by all rows.
     cases = rows.part(rows.complete_rows) if parameters == "complete" else rows
     if cases.n_rows == 0:
         raise DataError(
@@ -223,6 +226,8 @@ def structural_em_graph(
         def smoothed(graph: DecisionGraph) -> DecisionGraph:
             return smoothed_once(graph, rows, smoothing) if is_em else graph
 
+        # The rounds of both steps; with EM the objective is the score, which must not
+        # fall.
         last, converged = ascend(
             fitted(0, start),
             step,
@@ -231,6 +236,7 @@ def structural_em_graph(
             control=control,
         )
         finished = converged or not control.is_over
+        # Pseudo-counts come last, so that they do not disturb the ascent.
         graph = last.model.graph
         if is_em:
             graph = smoothed_by_em(graph, rows, smoothing, control.remaining)

@@ -400,6 +400,8 @@ def assemble(
     """
     order = forest_order(forest)
     children = forest_children(forest)
+    # Nodes are numbered variable by variable, parents first: places become numbers by
+    # an offset.
     counts = [len(parameters[v]) for v in order]
     first = np.zeros(len(order), np.int64)
     first[list(order)] = np.cumsum(counts) - counts
@@ -427,6 +429,7 @@ def _check_nodes(graph: DecisionGraph) -> None:
         )
     if len(graph.order) != len(names):
         raise CheckError("the nodes of some variable do not stand together")
+    # A root has one node, and flows need the nodes of parents before those of children.
     for variable, parent in enumerate(graph.forest.tolist()):
         if parent < 0 and graph.node_counts[variable] != 1:
             raise CheckError(
@@ -450,6 +453,7 @@ def _check_parameters(graph: DecisionGraph) -> None:
         )
     if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
         raise CheckError("some parameter is negative or not a number")
+    # Sums of floats are one only up to rounding.
     sums = np.add.reduceat(parameters, offsets[:-1])
     for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
         raise CheckError(
@@ -465,6 +469,8 @@ def _check_successors(graph: DecisionGraph) -> None:
             f"{len(graph.successors)} successors, not one per node, state and child:"
             f" {graph.successor_offsets[-1]}"
         )
+    # Nodes of roots are reached by themselves, others by an edge of their forest
+    # parent.
     is_reached = graph.forest[graph.variable] < 0
     for child, parent in enumerate(graph.forest.tolist()):
         if parent < 0:

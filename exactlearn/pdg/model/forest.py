@@ -51,6 +51,7 @@ def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
         order.append(variable)
         stack.extend(reversed(children[variable]))
     if len(order) < n:
+        # Variables on a cycle are below no root, so that the stack never holds them.
         in_cycles = sorted(set(range(n)) - set(order))
         raise CheckError(f"the forest has a cycle among variables {in_cycles}")
     return tuple(order)

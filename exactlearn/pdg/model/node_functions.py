@@ -125,6 +125,8 @@ def node_contexts(
     queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
     queue = [({}, table, list(range(table.ndim)))]
     is_complete = True
+    # Breadth first, so that a limit leaves out the longest contexts; the queue grows
+    # while it is read.
     for cube, whole, all_axes in queue:
         axes, part = without_redundant(all_axes, whole)
         if part.ndim == 0:
@@ -132,6 +134,7 @@ def node_contexts(
         elif len(queue) > max_contexts:
             is_complete = False
         else:
+            # Split by the axis that separates the nodes best.
             splits = [_grouped(part, place) for place in range(part.ndim)]
             place = min(range(part.ndim), key=lambda k: _total_nodes(splits[k]))
             axis = axes.pop(place)
