@@ -89,6 +89,7 @@ def ascend(
             return state, True
         if isnan(following.objective):
             return state, False
+        # EM never lowers the objective: a fall is a fault of the program.
         gain = following.objective - state.objective
         if gain < -FALL * max(1.0, abs(state.objective)):
             raise CheckError(
@@ -256,6 +257,7 @@ def fitted(
     """
     least_gain = tolerance * problem.total_weight
     ascents: list[tuple[EMState, bool, list[tuple[float, float]]]] = []
+    # One ascent from each start, each with its own trace.
     for parameters in counted("start", starts, len(starts)):
         trace: list[tuple[float, float]] = []
 
@@ -275,7 +277,9 @@ def fitted(
         ascents.append((last, converged, trace))
         if is_over(control):
             break
+    # A last ascent that a limit cut short leaves the result unfinished.
     ended = converged or (last.iteration >= iterations and not isnan(last.objective))
+    # The ascent with the best objective is the result.
     best, converged, trace = max(ascents, key=lambda ascent: ascent[0].objective)
     log_likelihoods, objectives = zip(*trace, strict=True)
     return EMResult(

@@ -350,12 +350,14 @@ def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
         r = layout.cardinality[space.missing[i]]
         for t in range(first, last):
             space.passed[t] = 1.0 if parent < 0 else 0.0
+        # The marginal of the parent bucket over the separator.
         if parent >= 0:
             find_message(layout, row, i, space)
             above = space.cell_first[parent]
             for c in range(space.cell_first[parent + 1] - above):
                 space.passed[space.places[c]] += space.cells[above + c]
         for t in range(last - first):
+            # 0 / 0 = 0: what was impossible before stays so.
             sent = space.messages[first + t] * space.scale[i]
             ratio = space.passed[first + t] / sent if sent > 0.0 else 0.0
             for h in range(r):

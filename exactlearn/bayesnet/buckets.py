@@ -77,6 +77,7 @@ def buckets(
         The rows, -1 for a missing cell, shape (rows, variables).
     """
     missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
+    # Variables that all rows observe cut the moral graph.
     adjacency = [
         neighbours & missing if v in missing else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))
@@ -84,6 +85,7 @@ def buckets(
     order = elimination_order(adjacency, cardinalities)
     position = np.empty(len(order), np.int64)
     position[list(order)] = np.arange(len(order))
+    # A bucket sends its message over its cluster, the last eliminated first.
     separators: list[list[int]] = [[] for _ in order]
     for v, cluster in zip(order, elimination_clusters(adjacency, order), strict=True):
         separators[v] = sorted(cluster - {v}, key=lambda u: -int(position[u]))
@@ -175,6 +177,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
             f"much that exact inference needs tables of {cells:.3g} cells, more than "
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
+    # One space serves all rows: each array is as large as its largest row needs.
     n = len(layout.order)
     entries = int(sent)
     return Space(

@@ -190,6 +190,7 @@ def learn_naive_bayes(
             score=(1 - weight) * likelihood - weight * parameters,
             seconds=monotonic() - begun,
         )
+        # With a given number of components, every model replaces the one before.
         is_best = components is not None or not rows or row.score > rows[best].score
         if is_best:
             best = len(rows)
@@ -199,6 +200,7 @@ def learn_naive_bayes(
             on_model(model, row, is_best)
         return is_best
 
+    # Growth: components are added until the score has stalled.
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
             dataset,
@@ -209,6 +211,7 @@ def learn_naive_bayes(
         ):
             if not keep(model) and len(rows) - 1 - best >= STALL_LIMIT:
                 break
+        # Then components of the best model are removed while the score rises.
         if components is None:
             problem = ComponentEM(dataset, smoothing, control)
             for model in _shrunk(models[best], problem, rate_of(weight), control):

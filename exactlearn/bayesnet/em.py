@@ -103,6 +103,7 @@ class NetworkEM:
         self.smoothing = smoothing
         weights = dataset.row_weights
         self.total_weight = require_weight(dataset)
+        # Families that a row observes in full are counted once and for all.
         counts = [
             full_counts(dataset, child, ps) for child, ps in enumerate(self.families)
         ]
@@ -111,6 +112,7 @@ class NetworkEM:
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
         order = self.model(self.maximise(np.ones_like(self.available))).order
+        # Inference is for rows with missing cells, in their connected parts.
         self._rows = np.flatnonzero(
             (dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0)
         )
@@ -122,6 +124,7 @@ class NetworkEM:
         parts = missing_parts(self._layout, codes, weights[self._rows], parents_last)
         self._codes = parts.codes
         self._weights = parts.weights
+        # Blocks of about equal work, between which the control is looked at.
         work = row_sizes(self._layout, self._codes)[:, 0] + SMALL_WORK
         self._blocks = list(blocks(work, BLOCK_WORK))
         self._space = space_for(self._layout, self._codes)
@@ -159,10 +162,12 @@ class NetworkEM:
                 self._layout, parameters, *rows, logs[block], counts, NO_POSTERIOR
             )
         of_parts = float(self._weights @ logs)
+        # Families observed in full add the logarithms of their parameters.
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
             self._refuse(parameters)
         objective = log_likelihood
+        # Pseudo-counts are a Dirichlet prior, whose log density joins the objective.
         if self.smoothing:
             with np.errstate(divide="ignore"):
                 objective += self.smoothing * float(np.log(parameters).sum())

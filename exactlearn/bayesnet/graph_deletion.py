@@ -141,6 +141,7 @@ def _weighted(
 
     used = observing(estimand.observed)
     factors = used.astype(np.float64)
+    # Factor of each row: one over its probability of being observed given the causes.
     for propensity in estimand.propensities:
         counted = observing(propensity.observed)
         labels, first = index_rows(np.ascontiguousarray(columns(propensity.causes)))
@@ -153,6 +154,7 @@ def _weighted(
     squares = full_counts(
         replace(dataset, weights=weights * factors**2), child, parents
     )
+    # Kish's effective number of rows replaces the sum of the weights.
     effective = weighted.sum(axis=-1, keepdims=True) * reciprocal(
         squares.sum(axis=-1, keepdims=True)
     )

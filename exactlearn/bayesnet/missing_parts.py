@@ -129,11 +129,13 @@ def _split(
     stack = np.empty(width, np.int64)
     barren = np.zeros(width, np.bool_)
     for i in range(n_rows):
+        # Labels of the row: the part of each missing variable that was visited.
         label[:] = -1
         _mark_barren(layout, codes[i], parents_last, barren)
         for v in range(width):
             if codes[i, v] >= 0:
                 continue
+            # A variable without a label begins a new connected part.
             if label[v] < 0 and not barren[v]:
                 _write_part(layout, codes[i], v, n, barren, label, stack, parts[n])
                 rows[n] = i
@@ -175,6 +177,7 @@ def _write_part(
         v = stack[height]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             family = layout.holder[t]
+            # A barren family sums to one, whatever its parents are.
             if barren[family]:
                 part[family] = PRUNED
                 continue
@@ -316,6 +319,7 @@ def subset_posteriors(
     TooLargeError
         When the missing variables of a part depend on each other too much for exact inference.
     """
+    # All sets of all parts have their places beforehand, as their sizes are known.
     nodes, cells = n_subsets(codes, layout.cardinality, max_size)
     first_cells = offsets(cells)
     first = offsets(nodes)
@@ -325,6 +329,7 @@ def subset_posteriors(
         begin=np.zeros(first[-1], np.int64),
         probability=np.zeros(first_cells[-1]),
     )
+    # Blocks of about equal work, between which the control is looked at.
     work = cells * (row_sizes(layout, codes)[:, 0] + 16)
     space = space_for(layout, codes)
     trie = _Trie.of(codes.shape[1], 1 + int(nodes.max(initial=0)))

@@ -413,6 +413,7 @@ class ComponentEM:
             responsibilities, logs = component_posteriors(
                 table, self.starts, self.codes[rows]
             )
+            # Expected counts: each row counts by its weight, split between components.
             responsibilities *= self.weights[rows, np.newaxis]
             counts = np.zeros(table.shape)
             counts[0] = responsibilities.sum(axis=0)
@@ -421,6 +422,7 @@ class ComponentEM:
 
         counts = np.zeros(table.shape)
         logs: list[Floats] = []
+        # Pieces are added up in order: sums do not depend on the number of threads.
         for piece, logs_of_piece in in_pieces(expect, self.codes):
             counts += piece
             logs.append(logs_of_piece)
@@ -428,6 +430,7 @@ class ComponentEM:
                 return EMState(iteration, parameters, counts.ravel(), np.nan, np.nan)
         of_rows = np.concatenate(logs)
         log_likelihood = float(self.weights @ of_rows)
+        # The first impossible row is named.
         if log_likelihood == -np.inf:
             place = self.dataset.row_place(int(self._first[np.isneginf(of_rows)].min()))
             raise DataError(
@@ -435,6 +438,7 @@ class ComponentEM:
                 " from it; correct the row or use a model with smoothed parameters"
             )
         objective = log_likelihood
+        # Pseudo-counts are a Dirichlet prior, whose log density joins the objective.
         if self.smoothing:
             objective += self.smoothing * float(np.log(parameters).sum())
         return EMState(iteration, parameters, counts.ravel(), log_likelihood, objective)

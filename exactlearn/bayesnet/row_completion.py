@@ -152,9 +152,8 @@ def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> Floats:
     cells, k = np.nonzero(np.arange(task.states.shape[1]) < n_states[:, np.newaxis])
     places = task.layout.state_first[task.columns[cells]] + k
     posterior[cells, task.states[cells, k]] = marginal[of_cell[cells], places]
-    return np.minimum(
-        posterior, 1.0, out=posterior
-    )  # rounding may leave 1.0000000000000002
+    # Rounding may leave 1.0000000000000002.
+    return np.minimum(posterior, 1.0, out=posterior)
 
 
 @checked_arguments()
@@ -301,6 +300,7 @@ def _variables_and_states(
                 "out, or use a network that has it"
             )
         columns[j] = v = network.names.index(name)
+        # Every state that the network may choose must have a code in the table.
         for k, state in enumerate(network.states[v]):
             if state not in states:
                 raise DataError(

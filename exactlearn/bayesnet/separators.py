@@ -59,6 +59,7 @@ def separators_of_indicators(
     """
     partly = np.flatnonzero(~is_full).tolist()
     separators_of: dict[int, frozenset[int]] = {}
+    # Learned, as told by the graph, or the same for all indicators.
     if separators is None:
         full = np.flatnonzero(is_full)
         return {v: learned_separators(dataset, v, full) for v in partly}
@@ -70,6 +71,7 @@ def separators_of_indicators(
     else:
         given = variables_by_index(separators, "separators", dataset.names)
         separators_of = dict.fromkeys(partly, frozenset(given))
+    # Rows are grouped by the separators, which every row must observe.
     for v, variables in separators_of.items():
         for separator in sorted(variables - {*np.flatnonzero(is_full).tolist()}):
             missing = dataset.codes[:, separator] == MISSING

@@ -454,6 +454,7 @@ def check_variables(
     DataError
         When a name or a state is not as it should be.
     """
+    # Names are texts, and all different.
     for position, name in enumerate(names):
         if not isinstance(name, str):
             raise DataError(
@@ -465,6 +466,7 @@ def check_variables(
         raise DataError(
             f"states of {len(states)} variables for {len(names)} names: give one each"
         )
+    # Each variable has states, and not more than codes can number.
     for name, of_variable in zip(names, states, strict=True):
         variable = f"variable {name!r}"
         if not 1 <= len(of_variable) <= LARGEST:

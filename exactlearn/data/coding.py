@@ -334,10 +334,12 @@ def _warn_of_labels(
     codes: list[str] = []
     for column in columns:
         of_column = states.get(column.name, ())
+        # States that several labels were joined to.
         groups = column.synonyms
         one_state = [joined_labels(x, groups[x]) for x in groups if x in of_column]
         if one_state:
             joined.append(f"column {column.name!r}: {'; '.join(one_state)}")
+        # Labels such as 01, which are states beside the numbers 1.
         apart = "; ".join(map(listed_labels, codes_beside_numbers(of_column)))
         if apart:
             codes.append(f"column {column.name!r}: {apart}")
@@ -432,6 +434,7 @@ def _listed_states(
             rows.require_listed(column)
             states[column.name] = column.listed
         elif column.arity > 1:
+            # A line of arities declares the numbers from 0, or only how many states.
             numbered = tuple(map(str, range(column.arity)))
             if MISSING not in find_equal_states(column.labels, numbered):
                 states[column.name] = numbered

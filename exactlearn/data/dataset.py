@@ -385,6 +385,7 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         import pandas as pd
 
+        # Refuses values that are no states.
         self.complete(values)
         rows, columns = self.missing_cells.T
         states = np.asarray(values, np.int64)
@@ -656,6 +657,7 @@ def usable_columns(
     else:
         dataset = table
         columns = [*table.names]
+    # Columns that were left out say why nothing remains.
     if not dataset.n_variables or not dataset.n_rows:
         reasons = "".join(f"; {name}: {why}" for name, why in dataset.left_out.items())
         raise DataError(

@@ -148,6 +148,7 @@ def determined_columns(
         row_of_state = states.rows[states.first[source] + 1 + codes[:, source]]
         return bool((codes[row_of_state, column] == codes[:, column]).all())
 
+    # Columns that determine each other are copies: one group.
     groups: dict[int, list[int]] = {}
     seen: set[int] = set()
     for v in range(n_columns):
@@ -155,6 +156,7 @@ def determined_columns(
             equal = np.flatnonzero(is_function[v] & is_function[:, v]).tolist()
             groups[v] = [v, *(u for u in equal if determines(v, u))]
             seen.update(groups[v])
+    # A group is reported once, with the first source that determines it.
     functions: list[tuple[int, int]] = []
     for v in groups:
         sources = np.flatnonzero(is_function[:, v] & ~is_function[v]).tolist()

@@ -53,9 +53,8 @@ RULE = "frequency:5"
 EMPTY = "all cells are missing"
 """Why a column without any observed cell is left out."""
 
-_INDEX = re.compile(
-    r"Unnamed: \d+|__index_level_\d+__"
-)  # by pandas, of a column without a name
+_INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
+"""Names that pandas gives to a column without one."""
 
 _MISSING_TEXTS = {
     *("nan", "-nan", "null", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nat"),
@@ -304,6 +303,7 @@ def _refuse_texts_among_numbers(rows: LabelledRows, column: Column) -> None:
     DataError
         When more than half of the labels are such numbers, or at most a tenth are texts.
     """
+    # A column of numbers with a decimal comma.
     count = len(column.labels)
     with_comma = [*filter(has_decimal_comma, column.labels)]
     if len(with_comma) > count // 2:
@@ -313,6 +313,7 @@ def _refuse_texts_among_numbers(rows: LabelledRows, column: Column) -> None:
             f"({as_written('decimal', ',')}), or write them with a point; without the comma, if it "
             "groups thousands"
         )
+    # A few texts among many numbers: most often a symbol for missing cells.
     texts = np.flatnonzero(np.isnan(column.numbers[:-1]))
     if len(texts) <= count // 10:
         label = column.labels[int(texts[0])]

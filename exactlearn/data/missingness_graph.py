@@ -74,6 +74,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         causes = {name: tuple(self.causes[name]) for name in self.causes}
         indicators = {name: tuple(given[name]) for name in given if given[name]}
         vars(self).update(causes=causes, indicator_causes=indicators)
+        # Indicators are those of variables that have missing cells.
         for name, indicator_causes in indicators.items():
             for variable in (name, *indicator_causes):
                 if variable not in causes:
@@ -82,11 +83,13 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                         f"{variable!r} has no missing cells; add the statement '{variable} <-', or "
                         "remove it"
                     )
+        # Each cause once.
         for name, named in (*causes.items(), *indicators.items()):
             if twice := repeated(named):
                 raise OptionError(
                     f"missingness graph: {name!r} has the cause {twice[0]!r} twice; name it once"
                 )
+        # Indicators that cause each other form a DAG.
         try:
             labels = [f"missing({name})" for name in causes]
             topological_order(self._indicator_parents, labels)

@@ -105,6 +105,7 @@ def completion_record(
         likely = probabilities[range(len(cells)), np.asarray(values, np.int64)]
         for cell, p in zip(cells, likely.tolist(), strict=True):
             cell[probability] = p
+    # JSON has no infinite numbers.
     if losses is not None:
         next_best, lost = dataset.next_best(values, losses)
         for cell, name, loss in zip(cells, next_best, lost, strict=True):

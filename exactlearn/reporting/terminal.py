@@ -44,6 +44,7 @@ def show(record: Mapping[str, Any]) -> None:
     )
     console.width = max(MIN_WIDTH, console.width)
     is_first = True
+    # Sections without content have no title either.
     for section in describe(record):
         parts = list(_parts(section, console.width))
         if not parts:

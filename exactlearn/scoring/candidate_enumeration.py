@@ -215,6 +215,7 @@ class Enumeration:
         TooLargeError
             When more is to be held than fits into memory.
         """
+        # Progress is measured in sets: those of size + 1 hold child and parents.
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
         done = 0
         level = _level_of_empty_set(self.scorer.of_empty_set)
@@ -235,10 +236,12 @@ class Enumeration:
                 self._require_room(size, n_held)
                 if on_progress is not None:
                     on_progress(done + int(scored * n_sets), total)
+            # With blocks left out, the next level would lack subsets.
             self.is_cut_short = len(kept) < n_blocks
             if self.is_cut_short:
                 return
             done += n_sets
+            # No family is open: none of a larger size can be a candidate.
             if size == self.k or all(np.isnan(sets.best).all() for sets in kept):
                 break
             self._require_ranks(size + 2)
@@ -282,9 +285,11 @@ class Enumeration:
         """Return a mask of the open families with all required arcs; close forbidden ones."""
         sets = joined.sets
         best = joined.best
+        # A forbidden arc closes the pair, and with it all supersets.
         if sets.shape[1] == 2:
             best[self.forbidden[sets[:, ::-1], sets]] = np.nan
         allowed = ~np.isnan(best)
+        # Families that lack a required parent are held for their supersets alone.
         if self.required.any():
             held = self.required[sets[:, :, None], sets[:, None, :]].sum(axis=1)
             allowed &= held == self.required.sum(axis=0)[sets]
@@ -406,8 +411,12 @@ def _join(
         nothing = np.zeros_like(singles)
         best = np.full(singles.shape, -np.inf)
         return Joined(singles.astype(np.int32), singles[:, 0], nothing, nothing, best)
-    some = level.sets[start:stop]
-    ends = some[:, 1].astype(np.int64) if some.shape[1] > 1 else np.full(len(some), n)
+    # The first element is replaced by each that may stand before the second one.
+    sets_to_join = level.sets[start:stop]
+    if sets_to_join.shape[1] > 1:
+        ends = sets_to_join[:, 1].astype(np.int64)
+    else:
+        ends = np.full(len(sets_to_join), n)
     row = np.repeat(np.arange(start, stop), ends)
     added = np.arange(len(row)) - np.repeat(np.cumsum(ends) - ends, ends)
     first = level.sets[row, 0]
@@ -434,6 +443,9 @@ def _join(
     for u in range(size):
         joined.nodes[:, u] = level.find(joined.without[:, u])
         inside = level.best[joined.nodes[:, u]]
-        np.maximum(joined.best[:, :u], inside[:, :u], out=joined.best[:, :u])
-        np.maximum(joined.best[:, u + 1 :], inside[:, u:], out=joined.best[:, u + 1 :])
+        # A set without element u has the later ones a place further down.
+        before = joined.best[:, :u]
+        after = joined.best[:, u + 1 :]
+        np.maximum(before, inside[:, :u], out=before)
+        np.maximum(after, inside[:, u:], out=after)
     return joined.part(np.flatnonzero((~np.isnan(joined.best)).any(axis=1)))

@@ -200,12 +200,14 @@ class CandidateSearch:
         def goes_on() -> bool:
             return tree.n_tables < limit and clock() < deadline and not is_over()
 
+        # Single parents first: their pace tells how many pairs there is time for.
         tree.score_singles(goes_on)
         tables = limit
         if deadline < math.inf:  # the tables that there is time for, at the pace so far
             seconds_per_table = max(1e-7, (clock() - start) / tree.n_tables)
             tables = min(limit, int(max(0.0, deadline - clock()) / seconds_per_table))
         tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
+        # Then best first, until the budget or the queue is empty.
         while tree.queue.size and goes_on():
             tree.advance(limit - tree.n_tables)
         return tree.candidates(), not (tree.queue.size or tree.is_cut)

@@ -276,6 +276,7 @@ def _checked_size(
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     n = dataset.n_variables
     k = max(0, n - 1 if max_parents is None else min(max_parents, n - 1))
+    # A time budget searches best first, so that no number is too large.
     if budget is not None:
         _check_budget(prune, estimated)
         return k
@@ -284,6 +285,7 @@ def _checked_size(
     families = n_families(n, k)
     if families <= limit or (max_parents is None and prune):
         return k
+    # The largest size whose families are within the limit.
     fitting = max(0, bisect_right(range(k), limit, key=partial(n_families, n)) - 1)
     cure = (
         "give scoring_time to search"
@@ -361,6 +363,7 @@ def _problem(
     forbidden: frozenset[Arc],
 ) -> Problem:
     """Sort the candidates by variable, score, size and parents into one problem."""
+    # Parents of all sizes in one table, filled up with -1.
     widest = max((t.parents.shape[1] for t in tables), default=0)
     child = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
     scores = np.concatenate([np.zeros(0), *(t.scores for t in tables)])
@@ -369,6 +372,7 @@ def _problem(
     for table in tables:
         parents[row : row + len(table.child), : table.parents.shape[1]] = table.parents
         row += len(table.child)
+    # By child, then the best score, the fewest parents, the first names.
     sizes = (parents >= 0).sum(axis=1)
     order = np.lexsort((*parents.T[::-1], sizes, -scores, child))
     members = parents[order]

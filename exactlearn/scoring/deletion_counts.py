@@ -171,10 +171,12 @@ class DeletionScorer:
             if family_scores:
                 scores[row, places] = family_scores
                 continue
+            # Without support a family has no score, which a required one must have.
             self.exhausted = False
             for child in children:
                 if self.smallest[child] == {*members}:
                     raise self._unsupported_error(child, members)
+        # Counts of different rows bound no supersets.
         unbounded = np.full(is_scored.shape, np.inf)
         return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n))
 
@@ -200,17 +202,15 @@ class DeletionScorer:
         weight = float(counts.sum())
         if not (weight > 0 and estimate.observed > 0):
             return []
-        counts = counts * (
-            self.total / weight
-        )  # all families describe the same number of rows
+        # All families describe the same number of rows.
+        counts = counts * (self.total / weight)
         scores = []
         for child in children:
             table = np.moveaxis(counts, members.index(child), -1)
             table = table.reshape(-1, table.shape[-1])
             loss = self._loss(table, len(members) - 1, estimate.observed)
-            scores.append(
-                family_score(table, len(table), self.score_of, self.total) - loss
-            )
+            score = family_score(table, len(table), self.score_of, self.total)
+            scores.append(score - loss)
         return scores
 
     def _loss(
@@ -220,6 +220,7 @@ class DeletionScorer:
         if self.counts.method == "node-average":
             size = table.shape[0] * (table.shape[1] - 1)
             return float(size * self.total ** (1 - self.counts.exponent))
+        # The fewer rows observe the family, the larger is its standard error.
         spread = self.total * (self.total - observed) / observed
         return self.counts.standard_errors * n_parents * math.sqrt(max(0.0, spread))
 

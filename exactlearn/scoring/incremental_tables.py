@@ -105,6 +105,7 @@ def tabulate(
         When its search is over, the tables left are not counted.
     """
     states = set_states(rows.cardinalities, members)
+    # Tables stand one after the other, the last member of a set counted fastest.
     first = offsets(states.prod(axis=1))
     after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] / states
     strides = np.where(members >= 0, after, 0).astype(np.int32)
@@ -121,6 +122,7 @@ def tabulate(
         function=function,
         functions=functions,
     )
+    # Between blocks of sets, the control may end the count.
     columns = np.ascontiguousarray(rows.codes.T)
     n_sets = len(members)
     step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))

@@ -161,24 +161,24 @@ class ParentSetTree:
 
     def score_singles(self, goes_on: Callable[[], bool]) -> None:
         """Score the required parents alone and with each other parent; put these in order."""
+        # The root of the tree: the required parents alone.
         root = self.scored.nodes
         self._tabulate(root["q"])
-        root["score"], root["parents_sum"], root["cells"] = self._count(
-            np.zeros((1, 0), np.int64)
-        )
+        no_members = np.zeros((1, 0), np.int64)
+        root["score"], root["parents_sum"], root["cells"] = self._count(no_members)
         root["score"] -= self._penalty(root["q"])
         root["best"] = root["score"]
         root["is_useful"] = True
         if self.deepest <= 0:
             return
+        # One parent more each: its score, and the likelihood that it gains.
         places = np.arange(len(self.parents))
         new = self._score_all(np.zeros_like(places), places, goes_on)
         place = self.scored.nodes["place"][new]
         self.single[place] = self.scored.nodes["score"][new]
         self.gain[place] = self._gained(new)
-        order = np.argsort(
-            -self.single, kind="stable"
-        )  # those that bounds close come last
+        # The best parents come first, those that bounds close last.
+        order = np.argsort(-self.single, kind="stable")
         self.scored.nodes["place"][new] = np.argsort(order)[place]
         self.parents = self.parents[order]
         self.single = self.single[order]
@@ -187,15 +187,18 @@ class ParentSetTree:
     def score_pairs(self, covered: int, goes_on: Callable[[], bool]) -> None:
         """Score all pairs of the first parents; then all that was scored waits to be extended."""
         covered = min(len(self.parents), covered) if self.deepest > 1 else 0
+        # One row more than places, for all places that the matrices do not cover.
         self.pair = np.full((covered + 1, covered), np.nan)
         self.interaction = np.zeros((covered + 1, covered))
         singles = np.arange(1, self.scored.size)
         place = self.scored.nodes["place"][singles]
+        # Each pair once, the later place second.
         row, second = np.nonzero(np.arange(covered) > place[:, None])
         new = self._score_all(singles[row], second, goes_on)
         nodes = self.scored.nodes[new]
         first = self.scored.nodes["place"][nodes["subset"]]
         second = nodes["place"]
+        # What a pair gains beyond its two parents is their interaction.
         self.pair[first, second] = nodes["score"]
         gains = self.gain[first] + self.gain[second]
         self.interaction[first, second] = self._gained(new) - gains
@@ -203,12 +206,15 @@ class ParentSetTree:
 
     def advance(self, left: int) -> None:
         """Extend and score the sets of the queue that are worth most, ``left`` at most."""
+        # A share of the queue at a time, so that kernels have enough to do.
         batch = max(BATCH, self.queue.size // BATCH_SHARE)
         steps = self.queue.take(min(batch, self.largest_batch, max(32, left)))
         node, place = steps[1:, np.argsort(steps[1], kind="stable")].astype(np.int64)
+        # A step extends a scored set, or scores an estimated one.
         is_scored = place == EXPAND
         self._extend(node[is_scored], left)
         self._enqueue(self._score(node[~is_scored], place[~is_scored]))
+        # The worse half of a full queue is given up: the search is not exhaustive.
         if self.queue.size > QUEUE_ROOM:
             self.queue.steps = self.queue.take(self.queue.size // 2)
             self.is_cut = True
@@ -218,6 +224,7 @@ class ParentSetTree:
         nodes = self.scored.nodes
         order = self.sums.order
         n = len(order)
+        # Best first, of equal scores the smallest sets first.
         useful = np.flatnonzero(nodes["is_useful"])
         useful = useful[np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))]
         sets = self._sets(self.scored.members(useful))

@@ -127,6 +127,7 @@ def properties(score: Score, domain: Domain) -> Properties:
     likelihood = True
     for r in states:
         rates[r] = -inf
+        # What holds for a score holds at every number of configurations.
         for q in CONFIGURATIONS.tolist():
             f = np.append(0.0, cell_terms(score, counts[1:], r, q))
             g = np.append(0.0, configuration_terms(score, counts[1:], r, q))
@@ -135,6 +136,7 @@ def properties(score: Score, domain: Domain) -> Properties:
             rises &= bends_rise
             rates[r] = max(rates[r], _rate(counts, f, g) if is_convex else inf)
             likelihood &= _is_likelihood(counts, f, g)
+        # A penalty that falls in supersets bounds none of them.
         if not _penalty_rises(score, r, total):
             rates[r] = inf
             falls = False
@@ -169,9 +171,8 @@ def _shape(counts: Counts, f: Counts, g: Counts) -> tuple[bool, bool, bool]:
     between = (width[1:] + width[:-1]) / 2
     bend_f = np.diff(slope_f) / between
     bend_g = np.diff(slope_g) / between
-    largest_bend = np.maximum.accumulate(bend_g[::-1])[
-        ::-1
-    ]  # with as many rows, or more
+    # The largest bend of g at as many rows, or more.
+    largest_bend = np.maximum.accumulate(bend_g[::-1])[::-1]
     bend_slack = slack[1:] / between
     is_convex = bool((bend_g >= -bend_slack).all())
     falls = is_convex and bool((slope_f <= slope_g + slack).all())

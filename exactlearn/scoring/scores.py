@@ -162,9 +162,8 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
     if start >= LARGE_START:
         ratio_terms = (counts + (start - 0.5)) * np.log1p(counts / start) - counts
         corrections = _stirling(counts + start) - _stirling(np.array(start))
-        slope = (
-            math.log(ess) - log_shift - math.log(size)
-        )  # of which the first two cancel exactly
+        # The first two logarithms cancel exactly.
+        slope = math.log(ess) - log_shift - math.log(size)
         return np.asarray(ratio_terms + corrections + slope * counts, np.float64)
     if start < SMALL_START:
         log_start = math.log(ess) - math.log(size)

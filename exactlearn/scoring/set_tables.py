@@ -162,6 +162,7 @@ def index_rows(
     is_whole = (
         bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
     )
+    # Counts of the common state are what the deviant rows leave of the totals.
     common = []
     deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
@@ -190,6 +191,7 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     """
     missing = rows.missing
     n_rows = len(rows.weights)
+    # The sets of the most states bound all tables.
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
     # Of complete rows the last variable of a set is counted, not pushed.
     n_entries = n_rows if missing is None else int(missing.entries[depth])
@@ -197,6 +199,7 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     width = max(1, int(configurations if every else min(n_entries, configurations)))
     cells = width * int(largest.max(initial=1))
     shape = (depth + 1, n_entries)
+    # One plane for each length of a prefix, from none to all variables.
     stack = Stack(
         variables=np.full(depth, -1, np.int64),
         sizes=np.ones(depth + 1, np.int64),
@@ -210,6 +213,7 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     stack.totals[0, 0] = rows.total
     if missing is None:
         return Space(stack, None)
+    # The empty prefix has one entry for each row, of its whole weight.
     entries = Entries(
         missing=missing,
         first=np.zeros((depth + 1, n_rows + 1), np.int64),
@@ -330,6 +334,7 @@ def _push_entries(
     for row in range(len(column)):
         begin = entries.first[depth, row]
         end = entries.first[depth, row + 1]
+        # An observed cell has one state; a missing one may have each.
         if column[row] >= 0:
             for entry in range(begin, end):
                 weight = entries.weight[depth, entry]
@@ -415,6 +420,7 @@ def count_set(
         counts become the totals of the whole set, of complete ones those in the table.
     """
     top = len(subset) - 1
+    # The prefix that the last set shares is counted already.
     same = 0
     while (
         same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]
@@ -440,6 +446,7 @@ def take_counts(
 
     Returns the number of these counts.
     """
+    # Complete rows are counted in the table, incomplete ones in the totals.
     if entries is None:
         table = stack.table
         cells = stack.sizes[depth] * rows.cardinalities[variable]

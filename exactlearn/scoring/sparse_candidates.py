@@ -287,6 +287,7 @@ def _scored(
     """Score the parent sets of the first variable of a family; return whether these are all."""
     places = [Index(place) for place in range(len(family))]
     child = places[0]
+    # Arcs into other variables are forbidden: only the child is scored.
     problem = candidate_parent_sets(
         table,
         score,

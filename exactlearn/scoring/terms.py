@@ -219,6 +219,7 @@ class TermTables:
                 self._sort_in(Form(of_cells, r))
         self._varies = [self._depends_on_size(form[0]) for form in self.forms]
         expected = sum(n_sizes if varies else 1 for varies in self._varies)
+        # The more functions there are, the fewer of their values are tabulated.
         self._points = _Points.of(self.domain, expected)
         self._constant: dict[int, int] = {}
         self._terms = self._empty()
@@ -228,6 +229,7 @@ class TermTables:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
         requested = np.ravel(np.asarray(sizes, np.float64))
         terms = self._terms
+        # Sizes that no set had so far; tables once made stay as they are.
         new = requested[terms.sizes[terms.places(requested)] != requested]
         if len(new):
             with _LOCK:
@@ -244,6 +246,7 @@ class TermTables:
 
     def _agree(self, form: Form, second: Form) -> bool:
         """Return whether two forms agree in tables of some sizes that both fit."""
+        # Sizes that both numbers of states divide.
         common = float(math.lcm(form.states, second.states))
         return all(
             same(self._values(form, size), self._values(second, size))
@@ -269,10 +272,12 @@ class TermTables:
         width = states[-1] + 1
         cell = np.zeros(width, np.int64)
         configuration = np.zeros(width, np.int64)
+        # A form is found by what it is of, and by the number of states of the child.
         for number, forms in enumerate(self.forms):
             for form in forms:
                 numbers = cell if form.of_cells else configuration
                 numbers[form.states] = number
+        # Bounds for each number of states of a child, from the checked properties.
         rate = np.zeros(width)
         rate[list(states)] = [checked.rates[r] for r in states]
         table = np.zeros((0, points.length + len(points.nodes)))
@@ -305,6 +310,7 @@ class TermTables:
                     rows.append(self._tabulated(fitting[0], size)[None, :])
                     function[i, j] = self._constant[j] = count
                     count += 1
+        # Sizes are kept in increasing order, for the binary search.
         sizes = np.concatenate([old.sizes, new])
         order = np.argsort(sizes)
         penalty, least_penalty = self._penalties(new)
@@ -325,9 +331,11 @@ class TermTables:
             When the function is not smooth on some interval: its highest coefficients are large.
         """
         points = self._points
+        # Values at whole counts, then Chebyshev coefficients for those between.
         values = form(self.score, np.concatenate([points.whole, points.nodes]), size)
         at_nodes = values[len(points.whole) :].reshape(-1, DEGREE + 1)
         polynomials = at_nodes @ _TRANSFORM
+        # Coefficients of a smooth function fade: the last three must be noise.
         highest = np.abs(polynomials[:, -3:]).max(axis=1)
         rough = highest > ROUGH * np.abs(at_nodes).max(axis=1) + NOISE
         if rough.any():
