@@ -332,6 +332,7 @@ class Overrelaxation(Generic[M]):
     def step(self, state: EMState) -> EMState:
         """Return the state after a lengthened step, or a plain one where that gains too little."""
         plain = self.problem.m_step(state)
+        # A lengthened step counts where it gains enough; if not, the plain one does.
         if self.factor > 1.0:
             longer = self.problem.e_step(
                 state.iteration + 1, self._lengthened(state, plain)
@@ -343,6 +344,7 @@ class Overrelaxation(Generic[M]):
             self.factor = 1.0
         following = self.problem.e_step(state.iteration + 1, plain)
         gain = following.objective - state.objective
+        # Gains that shrink slowly promise a long way: the next step is lengthened.
         if self._last_gain < inf and gain > self.slow * self._last_gain:
             self.factor *= self.growth
         self._last_gain = gain

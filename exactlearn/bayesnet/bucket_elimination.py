@@ -324,6 +324,7 @@ def _send(
     """
     largest = 0.0
     last = first
+    # One entry for each run of r cells: the states of the eliminated variable.
     for c in range(start, stop, r):
         entry = 0.0
         for h in range(r):
@@ -332,6 +333,7 @@ def _send(
         messages[last] = entry
         last += 1
         largest = max(largest, entry)
+    # Scaled to at most 1, so that long products do not underflow.
     if largest > 0.0:
         for t in range(first, last):
             messages[t] /= largest

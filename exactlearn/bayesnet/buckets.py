@@ -207,6 +207,7 @@ def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> Floats:
     for i in range(len(codes)):
         for v in range(codes.shape[1]):
             if codes[i, v] < 0:
+                # The message ranges over the missing variables of the separator.
                 sent = 1.0
                 for t in range(
                     layout.separator_first[v], layout.separator_first[v + 1]

@@ -127,6 +127,7 @@ class CliqueTree:
                 raise CheckError(
                     f"clique {clique} is not an increasing list of variables"
                 )
+        # Each family lies within one clique, where its table is multiplied in.
         members = [*map(frozenset, self.cliques)]
         for v, parents in enumerate(network.parents):
             family = (*parents, v)

@@ -324,6 +324,7 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     """
     losses = _merge_losses(table, total_weight)
     pairs = np.argwhere(np.isfinite(losses) & (losses <= limit))
+    # Greedily by loss: a component that was merged once is used up.
     order = np.argsort(losses[tuple(pairs.T)], kind="stable")
     table = table.copy()
     gone: set[int] = set()
@@ -332,6 +333,7 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
         if used.isdisjoint(pair):
             used.update(pair)
             gone.add(pair[1])
+            # The merged component: weights add up, tables are averaged by them.
             weights = table[0, pair]
             table[1:, pair[0]] = table[1:, pair] @ weights / weights.sum()
             table[0, pair[0]] = weights.sum()

@@ -372,6 +372,7 @@ def fit_em(
     problem = NetworkEM(dataset, parents, smoothing, control=control)
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
+    # Symmetric states are told apart by random starts only.
     starts = starts or (STARTS if symmetric else 1)
     rng = np.random.default_rng(seed)
     random = [rng.exponential(size=len(first)) for _ in range(starts - 1)]
@@ -406,6 +407,7 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
     if start is None:
         return frequencies
     like = problem.model(frequencies)
+    # Tables of the start, axes in the order of the parents given.
     start = start.reordered(like)
     if [{*family} for family in start.parents] != [
         {*family} for family in like.parents

@@ -112,6 +112,7 @@ def _estimate(
     elif estimand is not None and estimand.separators is not None:
         separators = tuple(rows.names.index(name) for name in estimand.separators)
         counts, estimate = estimator.mixed(child, parents, separators)
+        # These separators come from the graph, and are reported so.
         weights = dict(estimate.weights)
         if "id-mar" in weights:
             weights = {"graph": weights.pop("id-mar"), **weights}

@@ -96,6 +96,7 @@ def missing_parts(
     of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
     for block in blocks(n_cells * float(codes.shape[1]), MAX_CODES):
         part, cells, row = _split(layout, codes[block], last, int(n_cells[block].sum()))
+        # Equal parts of all blocks are one, with the sum of their weights.
         labels = parts.add(part, weights[block][row]).astype(np.int64)
         of_cell.append(np.append(labels, -1)[cells])
         rows.append(row + block.start)

@@ -321,6 +321,7 @@ def component_posteriors(
         logs = np.log(totals)
         if len(small):
             logs[small] += largest[:, 0]
+    # Rows that no component allows stay zero.
     responsibilities /= np.where(totals > 0, totals, 1.0)[:, np.newaxis]
     return responsibilities, logs
 
@@ -376,6 +377,7 @@ class ComponentEM:
         self.states = dataset.states
         self.smoothing = smoothing
         codes = dataset.codes.astype(np.int16)
+        # Equal rows have equal posteriors, and count once with their weight.
         self.codes, self.weights, self._first = distinct_weighted(
             codes, dataset.weights
         )

@@ -188,6 +188,7 @@ class BayesianNetwork(
         if parents:
             states = [self.states[p] for p in parents]
             index = pd.MultiIndex.from_product(states, names=names)
+        # A single parent needs no hierarchical index.
         if len(parents) == 1:
             index = index.get_level_values(0)
         return pd.DataFrame(
@@ -239,6 +240,7 @@ class BayesianNetwork(
         families = []
         tables = []
         for k, v in enumerate(places):
+            # Axes of a table stay, their states take the order of the model.
             family = tuple(number[p] for p in self.parents[v])
             cells = np.ix_(*(states[axis] for axis in (*family, k)))
             families.append(family)

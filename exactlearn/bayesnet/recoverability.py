@@ -154,6 +154,7 @@ class Recovery:
                 decision = "no criterion known here applies"
             return f"{family}: {decision}, {self.reason}"
         text = self.estimand.text
+        # The estimand may be of the joint, which is divided by that of the parents.
         joint = probability((self.child, *self.parents))
         if not self.estimand.is_joint:
             return f"{family} is proportional to {text}"
@@ -235,6 +236,7 @@ class _IndexedGraph:
         self.indicator: dict[int, int] = {}
         self.causes: dict[int, Indices] = {}
         self.before: dict[int, Indices] = {}
+        # Indicators are numbered after the variables of the table.
         variables = [self.names.index(name) for name in missingness.variables]
         for indicator, v in enumerate(variables, n):
             above = self.dag[indicator]

@@ -307,6 +307,7 @@ def choose_smoothing(
     """
     families = checked_families(dataset, parents, 0.0)
     division = divided(dataset.row_weights, folds, seed)
+    # The held-out log-likelihood is a sum over families.
     parts = [
         _family_terms(dataset, child, family, division)
         for child, family in enumerate(families)

@@ -136,6 +136,7 @@ def _depth_first(order: Sequence[int], clusters: Sequence[set[int]]) -> list[int
     wait.
     """
     position = {v: k for k, v in enumerate(order)}
+    # A cluster sends to the first of its other variables that is eliminated.
     senders: dict[int, list[int]] = {v: [] for v in order}
     roots = []
     for v, cluster in zip(order, clusters, strict=True):
@@ -144,6 +145,7 @@ def _depth_first(order: Sequence[int], clusters: Sequence[set[int]]) -> list[int
             senders[min(later, key=position.__getitem__)].append(v)
         else:
             roots.append(v)
+    # From the receivers down; reversed, senders come before receivers.
     receivers_first: list[int] = []
     stack = roots
     while stack:

@@ -385,6 +385,7 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
         raise OptionError(
             "a cluster reads what read_blocks(...) names: pass that, not tables"
         )
+    # Tables are merged one at a time: only distinct rows stay in memory.
     tables = (as_dataset(block, "blocks") for block in blocks)
     first = next(tables, None)
     if first is None:

@@ -141,6 +141,7 @@ def checked_weights(
         raise DataError(
             f"weights have the shape {checked.shape}, expected one per row: ({rows},)"
         )
+    # All rows together weigh no more than the limit.
     limit = LARGEST_WEIGHT / max(rows, 1)
     is_allowed = (checked >= 0) & (checked <= limit)
     for row in np.flatnonzero(~is_allowed)[:1].tolist():

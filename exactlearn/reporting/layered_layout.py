@@ -260,6 +260,7 @@ def _transpose(
         better = False
         for row in rows:
             for k in range(len(row) - 1):
+                # Two neighbours whose edges cross less the other way round.
                 u = row[k]
                 v = row[k + 1]
                 if _excess(u, v, above, place) + _excess(u, v, below, place) > 0:

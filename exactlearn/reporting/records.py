@@ -52,6 +52,7 @@ def learning_record(
         "seconds": learned.seconds,
         "parents": None,
     }
+    # Infeasible constraints leave no network to describe.
     if parents is None:
         return record
     return record | {

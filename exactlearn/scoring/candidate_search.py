@@ -158,6 +158,7 @@ class CandidateSearch:
             searches = in_order(identify, self.n, self._space, self.threads)
         else:
             searches = workers.pieces(CandidateSearch.alone, (self,), self.n)
+        # Searches come in the order of the variables, whoever ends first.
         for candidates, is_exhausted in searches:
             self.exhausted &= is_exhausted
             self.n_searched += 1

@@ -211,6 +211,7 @@ def _not_among(
 
     def families(table: SizedCandidates) -> NDArray[np.int64]:
         parent = table.parents.max(axis=1, initial=-1).astype(np.int64)
+        # One number for a family of at most one parent, -1 for all others.
         sizes = (table.parents >= 0).sum(axis=1)
         return np.where(sizes <= 1, parent * 2**32 + table.child, -1)
 
@@ -346,6 +347,7 @@ def _check_arcs(
             f"the arc {names[parent]} -> {names[child]} is both required and forbidden, "
             "by itself or by another constraint such as tiers; drop one"
         )
+    # Required parents alone must not be too many.
     for child, name in enumerate(names):
         parents = required_parents(child, required)
         if len(parents) > max_parents:

@@ -143,6 +143,7 @@ def holders(
     """
     owner, place = np.nonzero(members >= 0)
     variable = members[owner, place]
+    # Sets by variable, in the order of the sets.
     order = np.argsort(variable, kind="stable")
     return (
         offsets(np.bincount(variable, minlength=n)),
@@ -219,6 +220,7 @@ def gains(
         s = sets.holding[at]
         here = cell_of(sets, s, rows.codes, row)
         there = here + by * sets.step[at]
+        # The row leaves its cell and joins that of the new state.
         fall = rise(sets.functions, sets.function[s], sets.cells[here], -w)
         change[s] = fall + rise(sets.functions, sets.function[s], sets.cells[there], w)
 

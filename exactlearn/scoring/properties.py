@@ -153,10 +153,12 @@ def properties(score: Score, domain: Domain) -> Properties:
 def _counts(total: float, is_whole: bool) -> Counts:
     """Return the counts to look at, 0 first."""
     largest = max(1.0, total)
+    # All small counts, then counts in a geometric sequence.
     small = np.arange(min(SMALL_COUNTS, largest) + 1)
     steps = int(np.log(max(1.0, largest / SMALL_COUNTS)) / np.log(RATIO))
     large = np.unique(np.round(SMALL_COUNTS * RATIO ** np.arange(1, steps + 1)))
     parts = [small, large[large > SMALL_COUNTS]]
+    # Expected counts may be below 1.
     if not is_whole:
         parts.append(np.ldexp(1.0, np.arange(-20, 0)))
     return np.unique(np.concatenate(parts))
@@ -188,6 +190,7 @@ def _rate(counts: Counts, f: Counts, g: Counts) -> float:
 
 def _is_likelihood(counts: Counts, f: Counts, g: Counts) -> bool:
     """Return whether both functions are the same multiple of ``n log n``, not a negative one."""
+    # The multiple, read off at a count of two.
     weight = f[counts == 2.0].sum() / (2 * np.log(2)) if 2.0 in counts else 0.0
     likelihood = weight * xlogy(counts, counts)
     return bool(weight >= 0 and np.allclose([f, g], likelihood, rtol=1e-12, atol=1e-12))

@@ -166,6 +166,7 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
         slope = math.log(ess) - log_shift - math.log(size)
         return np.asarray(ratio_terms + corrections + slope * counts, np.float64)
     if start < SMALL_START:
+        # lgamma(n + a) - lgamma(a) is about log(a) + lgamma(n) for a near zero.
         log_start = math.log(ess) - math.log(size)
         positive = np.where(counts > 0, counts, 1.0)
         return np.where(

@@ -159,6 +159,7 @@ class SetSums:
         """
         r = self.rows.cardinalities[sets[:, 0]]
         sizes = set_sizes(self.rows.cardinalities, sets)
+        # F of the cells of the set, G of the configurations of the parents.
         numbers = terms.function[terms.places(sizes), terms.cell[r]]
         parents_numbers = terms.function[
             terms.places(sizes / r), terms.configuration[r]
@@ -199,6 +200,7 @@ def _sum_counts(functions: Functions, i: int, counts: Floats, n_counts: int) -> 
     error = 0.0
     for c in range(n_counts):
         if counts[c] > 0:
+            # TwoSum (Knuth): the rounding error of each addition, exactly.
             term = value(functions, i, counts[c])
             new = total + term
             taken = new - total
@@ -243,15 +245,18 @@ def _sum_sets(
             for form in range(numbers.shape[1]):
                 sums[i, form] = value(functions, numbers[i, form], rows.total)
             continue
+        # The first element is counted into the table; the others are the prefix.
         count_set(sets[i, : depth + 1], rows, stack, entries)
         n_counts = take_counts(rows, stack, entries, depth, sets[i, 0])
         cells[i] = 0.0
+        # A cell of expected weight below one row counts by its weight.
         for c in range(n_counts):
             cells[i] += min(stack.counts[c], 1.0)
         for form in range(numbers.shape[1]):
             sums[i, form] = _sum_counts(
                 functions, numbers[i, form], stack.counts, n_counts
             )
+        # The prefix of the set, without its first element, is the parents.
         if len(parents_sums) > 0:
             totals = stack.totals[depth]
             size = stack.sizes[depth]

@@ -244,6 +244,7 @@ def _joint_posteriors(
     first_child = posteriors.first[part]
     for d in range(depth):
         earlier = stack.variables[d]
+        # Only variables of the same part depend on the cell given the row.
         if missing.part[earlier, row] == part:
             node = first_child + missing.place[earlier, row]
             prefix = posteriors.begin[node]
@@ -264,6 +265,7 @@ def _configuration_in_part(
     """Return the number of an entry's configuration of the prefix's variables in one part."""
     number = 0
     stride = 1
+    # From the last variable back, each entry leads to the one that it extends.
     for d in range(depth, 0, -1):
         variable = stack.variables[d - 1]
         if entries.missing.part[variable, row] == part:
@@ -302,10 +304,12 @@ def _add_entry(
     """
     if weight <= 0.0:
         return n
+    # A configuration that no entry had gets the next number.
     cell = stack.ids[depth - 1, below] * r + state
     if stack.numbers[cell] < 0:
         stack.numbers[cell] = stack.sizes[depth]
         stack.sizes[depth] += 1
+    # The weight joins the configuration; the entry keeps the way back.
     number = stack.numbers[cell]
     stack.totals[depth, number] += weight
     stack.ids[depth, n] = number

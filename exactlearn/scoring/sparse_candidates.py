@@ -347,6 +347,7 @@ def _batches(
     held = 0.0
     for family in families:
         configurations = math.prod(float(sizes[v]) for v in family)
+        # Distinct configurations, each with its members and about 16 bytes.
         need = min(float(rows), configurations) * (len(family) + 16)
         if batch and held + need > BATCH_BYTES:
             yield batch

@@ -362,6 +362,7 @@ class TermTables:
                 if Form(True, r).fits(size):
                     q = size / r
                     penalty[i, r] = size_penalty(self.score, r, q, total)
+                    # A superset has one more parent, of at least the fewest states.
                     least_penalty[i, r] = size_penalty(
                         self.score, r, q * states[0], total
                     )
@@ -385,10 +386,12 @@ class _Points(NamedTuple):
         if domain.is_whole:
             length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
             lowest = math.frexp(length)[1] - 1
+        # Intervals double; they begin after the values and end with all rows.
         is_needed = total >= length or lowest < 0
         end = math.frexp(total)[1] if is_needed else lowest
         starts = np.ldexp(1.0, np.arange(lowest, max(end, lowest + is_needed)))
         whole = np.arange(1, length, dtype=np.float64)
+        # Chebyshev nodes of [-1, 1], moved to [start, 2 start].
         nodes = starts[:, None] * (_NODES + 3) / 2
         return cls(length, whole, nodes.reshape(-1), lowest)
 
