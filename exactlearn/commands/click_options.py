@@ -262,14 +262,10 @@ def _parameter(
             required=is_required,
             nargs=-1 if get_origin(kind) is tuple else 1,
         )
-    # An option: its default is shown in the help unless it is a flag or read from a text.
     is_flag = kind is bool
     is_repeatable = get_origin(kind) in (tuple, Mapping) and not about.once
-    default = option.default
-    if default is MISSING or is_repeatable or about.read:
-        default = None
-    if is_flag and default is not None:
-        default = False  # that of --no-header, which is true where it is left out, too
+    # The default of a list, or of a text that is read, is told by the help's own words.
+    default = None if is_repeatable or about.read else _default(option, is_flag)
     return GroupedOption(
         [*declare.flags_of(option), option.name],
         group=about.group or "Options",
@@ -284,6 +280,14 @@ def _parameter(
         metavar=about.metavar,
         help=declare.help_of(declared, option.name),
     )
+
+
+def _default(option: Field[Any], is_flag: bool) -> Any:
+    """Return the default of an option as click shows it, or ``None``."""
+    if option.default in (MISSING, None):
+        return None
+    # That of --no-header, which is true where it is left out, too.
+    return False if is_flag else option.default
 
 
 def _click_type(kind: Any, about: declare.About) -> Any:

@@ -187,15 +187,19 @@ def run_impute(options: Impute, output: Output) -> Answer:
             f"'{method}' completes a table from that table alone: leave out --train and "
             f"--missingness, or choose one of {', '.join(MODES)}"
         )
+    # The tables, and whether the output can hold the answer: before any work.
     network, train, data = _read(options)
     _require_writable(method, data, output)
     output.detail(size_in_words(data))
 
+    # What the options leave open is set by the method, then by the table.
     options = settled(options, method)
     options, choice = with_chosen_ess(train, options, output.note)
     with output.progress_display(method) as display:
         learning_options = learning(train, options, display)
         imputer = None
+        # An imputer learns from one table and completes another; the other methods
+        # learn from the table itself.
         if method in MODES:
             imputer = el.Imputer(method, learning_options, network, options.draws)
             result = imputer.fit(train).imputed(data)
@@ -204,6 +208,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
             result = METHODS[method](data, learning_options)
             network = result.network
     values = _values(result, method)
+    # The record of the cells; and how the network was learned, where none was given.
     record = {"method": method} | _imputed_record(data, result, values) | choice
     record["seconds"] = clock() - begun
     if options.network is None and method in LEARNING:
@@ -212,6 +217,7 @@ def run_impute(options: Impute, output: Output) -> Answer:
         )
     writers = []
     if output.path is not None:
+        # Multiple imputation gives a table for each draw.
         tables: Sequence[el.Dataset] = [data.complete(values)]
         if imputer is not None and method == "multiple":
             tables = imputer.transform_all(data)

@@ -118,6 +118,7 @@ def _write_model(model: Model, path: Path, output: Output) -> None:
         if isinstance(model, el.BayesianNetwork):
             return write_figure(network_drawing(model.names, model.parents), path)
         return write_figure(decision_graph_drawing(as_graph(model)), path)
+    # Formats of another model class take what represents the same distribution.
     if isinstance(model, el.NaiveBayes) and suffix not in NAIVE_BAYES:
         model = model.to_network() if suffix in NETWORKS else as_graph(model)
         output.note(f"The variable {model.names[-1]!r} is the latent component")
@@ -142,6 +143,7 @@ def _scored(options: Convert, output: Output) -> el.Problem:
             raise OptionError(
                 "--candidate-parents counts block by block: leave out --ess auto"
             )
+        # Block by block: the table is never in memory as a whole.
         counted = blocks(options.source, options).with_states(client)
         names = counted.variables or ()
         required, forbidden = single_arcs(names, **constraints(options, names))
@@ -167,6 +169,7 @@ def run_instances(options: Instances, output: Output) -> Answer:
                 f"no bundled instance {name!r}{did_you_mean(name, stems)}"
             )
         paths += named
+    # Without names: all of them.
     paths = paths or list(bundled())
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
@@ -187,6 +190,7 @@ def run_verify(options: Verify, output: Output) -> Answer:
     scores = options.scores
     claim = read_certificate(certificate)
     require_kind(scores, SCORES_KIND)
+    # The text itself is verified: a parsed score would be rounded.
     text = read_text(scores)
     try:
         verify(read_text(certificate), text)

@@ -164,6 +164,8 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             "finished": finished,
         }
 
+    # The best model so far is kept, so that Ctrl-C loses nothing; it is smoothed only
+    # when written.
     def on_model(model: LearnedGraph, smoothed: Callable[[], el.DecisionGraph]) -> None:
         def write(path: Path) -> None:
             graph = smoothed()
@@ -189,6 +191,7 @@ def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:
             on_model=on_model,
             **options.chosen("method parameters significance smoothing seed"),
         )
+    # Models come in falling order of their weights: the last one is written.
     answer = record(learned.models[-1].size_weight, learned.graph, learned.finished)
     write = partial(write_learned, learned.graph, answer)
     status = "done" if learned.finished else control.status

@@ -49,6 +49,7 @@ def run(options: Posterior, output: Output) -> Answer:
         def on_progress(done: float) -> None:
             display.show(f"{done:.0%} of the sums")
 
+        # Scores may come from a file, else they are computed from the table.
         if is_score_file(path):
             problem = _problem(path, options)
             posterior = posterior_of_problem(
@@ -59,6 +60,7 @@ def run(options: Posterior, output: Output) -> Answer:
             display.stage("summing over all networks")
             posterior = posterior_of_scoring(scoring, control, on_progress)
     record = posterior.to_dict()
+    # Networks are drawn on request alone.
     samples = posterior.sample(options.samples, options.seed) if options.samples else []
     if samples:
         record["samples"] = [list(map(list, graph.arcs)) for graph in samples]
@@ -87,6 +89,7 @@ def _scoring(options: Posterior, output: Output) -> Scoring:
         **options.chosen("scoring_time seed"),
         **pipeline.constraints(options, dataset.names),
     )
+    # The score needs the table where its sample size is to be chosen.
     scoring, choice = with_named_score(
         scoring,
         options.criterion,
@@ -99,6 +102,7 @@ def _scoring(options: Posterior, output: Output) -> Scoring:
 
 def _problem(path: Path, options: Posterior) -> el.Problem:
     """Return the problem of a file of local scores."""
+    # Options of a table would be ignored: they are refused.
     given = [
         name
         for name in (*Reading.known(), *Criterion.known(), "counts")
@@ -147,6 +151,7 @@ def _write(
         for name, write in files.items():
             write(path / name)
     else:
+        # A single file holds the artifact whose suffix it has.
         by_suffix = {suffix_of(Path(name)): write for name, write in files.items()}
         by_suffix[suffix_of(path)](path)
     output.wrote(path)

@@ -145,6 +145,7 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
     FormatError
         When a record or model does not follow its format.
     """
+    # What is in memory needs no files; whatever is left is to be a path.
     match source:
         case LearnedNetwork():
             return PageContent(
@@ -169,6 +170,7 @@ def page_content(source: Any, *, normalise: bool = False) -> PageContent:
         return PageContent(
             source.name, **_of_model(el.read_model(source, normalise=normalise))
         )
+    # A folder is read artifact by artifact, a record by its JSON.
     notes: list[str] = []
     content = (_of_folder if source.is_dir() else _of_record)(source, notes)
     return PageContent(**content, notes=tuple(notes))

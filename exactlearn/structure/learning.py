@@ -317,6 +317,7 @@ def scoring_of(
     """Return the scoring of a table's parent sets, by the arguments of :func:`learn`."""
     if isinstance(data, Blocks):
         data = merge_rows(data, cluster=client)
+    # The table first: names and indices of the constraints refer to its columns.
     dataset, columns = usable_columns(data, tidy, discretise, drop, states)
     if dataset.left_out:  # an index counts these columns, too
         limits = limits_by_name(
@@ -379,6 +380,7 @@ def _counts_network(
         )
     if isinstance(counts, BayesianNetwork):
         return counts.reordered(dataset)
+    # Scores can be compared only where they are of the same counts.
     if counts.dataset.digest != dataset.digest:
         raise OptionError(
             "counts: expected a result that was learned from the same table, found another table; "
@@ -407,11 +409,13 @@ def _augmented(
         raise OptionError(
             "prior: missing='augment' takes none; pass missing='expected'"
         )
+    # Constraints as arcs; those that are not on single arcs are refused.
     dataset = scoring.dataset
     max_parents = scoring.most_parents
     required, forbidden = single_arcs(
         dataset.names, scoring.required, scoring.forbidden, scoring.constraints
     )
+    # How many cells are missing decides between a proof and a climber.
     n_cells = len(dataset.missing_cells)
     method, reason = _augmentation_method(scoring, n_cells)
     result = augment(
@@ -438,6 +442,7 @@ def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:
     families = n_families(dataset.n_variables, scoring.most_parents)
     if n_cells > MAX_PROVEN_CELLS or families > MAX_FAMILIES:
         return "t-local", "too many for a proof"
+    # A climber, too, where the bounds of the proof do not hold for the score.
     domain = Domain.of(dataset.cardinalities, dataset.row_weights)
     has_bounds = properties(scoring.score, domain).rises
     if not has_bounds or len(undecided_rows(dataset, scoring.score)):

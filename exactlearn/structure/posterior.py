@@ -135,6 +135,7 @@ class StructurePosterior(
         ancestors = self.selections.ancestors.copy()
         apart = np.isnan(ancestors)
         if apart.any():
+            # NaN where there is no exact sum: drawn networks are counted.
             drawn = self._drawn(ANCESTOR_SAMPLES, 0)
             proportions = np.mean([ancestor_matrix(p) for p in drawn], axis=0)
             ancestors[apart] = proportions[apart]
@@ -244,6 +245,7 @@ class StructurePosterior(
             ends = rows[["parent", "child"]]
             return ends.assign(probability=rows[column]).to_dict("records")
 
+        # An edge is a pair without direction: it is listed once.
         place = {name: v for v, name in enumerate(self.names)}
         is_first = frame["parent"].map(place) < frame["child"].map(place)
         return {
@@ -264,6 +266,7 @@ class StructurePosterior(
         }
 
     def _probability(self, parents: Sequence[Sequence[int]]) -> float:
+        # By rounding a score may exceed the evidence a little.
         score = self.selections.problem.total(parents)
         return exp(min(score - self.log_evidence, 0.0)) if isfinite(score) else 0.0
 

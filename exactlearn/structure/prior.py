@@ -104,6 +104,7 @@ def beliefs(value: Any, names: tuple[str, ...]) -> dict[tuple[int, int], float]:
         When an arc is none of the variables, is listed twice, or has no probability between 0 and
         1.
     """
+    # Two forms of the same list: arcs and their probabilities.
     if isinstance(value, Mapping):
         arcs = list(value)
         probabilities = list(value.values())
@@ -116,6 +117,7 @@ def beliefs(value: Any, names: tuple[str, ...]) -> dict[tuple[int, int], float]:
         )
         raise refusal("prior", expected, value, "pass {('smoke', 'lung'): 0.8}, say")
     by_index = arcs_by_index(arcs, "prior", names)
+    # A probability of 0 or 1 would be a constraint, with an infinite logarithm.
     for (parent, child), probability in zip(by_index, probabilities, strict=True):
         if not 0.0 < float(probability) < 1.0:
             raise OptionError(

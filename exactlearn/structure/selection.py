@@ -272,6 +272,7 @@ class Scoring:
         """
         if self.counts is None or self.dataset.is_complete:
             return None, None, ""
+        # Deletion estimators need no network.
         if self.counts != "expected":
             in_words = f"score, bound and proof are those of counts by {self.counts}"
             return None, DeletionCounts(self.counts), in_words
@@ -282,6 +283,8 @@ class Scoring:
             seed=self.seed,
             time_limit=limit,
         )
+        # Bounds and proofs hold for these counts alone: the result says under which
+        # network.
         network = "a network by structural EM, without the constraints"
         if self.counts_network is not None:
             network = "the network given"

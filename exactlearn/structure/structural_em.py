@@ -285,7 +285,6 @@ class _Alternation:
             if result.score <= target or result.parents in seen:
                 return True
             # EM begins with the parameters of the expected counts.
-            # EM begins with the parameters of the expected counts.
             tables = tuple(
                 smoothed(counts.family(child, parents), self.smoothing)
                 for child, parents in enumerate(result.parents)
@@ -303,6 +302,8 @@ class _Alternation:
         """
         if isinstance(table, ExpectedCounts) and not table.finished:
             return None
+        # Scores of a completed table, or of expected counts, which stand for the
+        # table's.
         rules = self.task.rules
         problem = candidate_parent_sets(
             table if isinstance(table, Dataset) else self.task.dataset,
@@ -316,9 +317,12 @@ class _Alternation:
         )
         if problem.stopped:
             return None
+        # The last DAG is the incumbent: no M-step lowers the objective, even when it is
+        # cut short.
         solution = None if start is None else Solution(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
+        # The time limit is told by the status; a limit of the solver only here.
         if result.status == "feasible" and not self.incumbent.out_of_time:
             remark = f"the M-step of '{result.solver}' is not proven optimal"
             self.remarks[remark] = None

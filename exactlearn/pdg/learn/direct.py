@@ -116,17 +116,10 @@ def learn_direct(
     reported_smoothing = 1.0 if smoothing is None else smoothing
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
-        # Graphs to start from: the given one, and those of networks.
-        graphs = [] if start is None else [start.reordered(dataset)]
-        extremes = sorted({scores[0].size_weight, scores[-1].size_weight})
-        graphs += _network_graphs(dataset, extremes, seed, control)
-        # Their forests, the chain, and the forest that is grown.
-        forests = [graph.forest for graph in graphs]
-        forests.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
-        if significance is not None:
-            rng = np.random.default_rng(seed)
-            forests.append(grown_forest(rows, significance, scores[0], rng, control))
-        structures = _first_structures(rows, forests, graphs)
+        structures = _start_structures(
+            rows, dataset, start, scores, significance, seed, control
+        )
+        # One model for each weight, the best over all forests; the first one is always found.
         for score in scores:
             if models and control.is_over:
                 break
@@ -145,6 +138,7 @@ def learn_direct(
                     )
                     on_model(best, smoothed)
             models.append(best)
+        # Pseudo-counts are tuned for the chosen models alone.
         finished = not control.is_over
         for k, model in enumerate(models):
             graph = tuned_smoothing(
@@ -152,6 +146,29 @@ def learn_direct(
             )
             models[k] = replace(model, graph=graph)
     return LearnedGraphs(tuple(models), finished)
+
+
+def _start_structures(
+    rows: Dataset,
+    dataset: Dataset,
+    start: DecisionGraph | None,
+    scores: Sequence[StructureScore],
+    significance: float | None,
+    seed: int,
+    control: SearchControl,
+) -> dict[bytes, list[Successors]]:
+    """Return the structures to start from over each forest that the search goes over."""
+    # Graphs to start from: the given one, and those of networks.
+    graphs = [] if start is None else [start.reordered(dataset)]
+    extremes = sorted({scores[0].size_weight, scores[-1].size_weight})
+    graphs += _network_graphs(dataset, extremes, seed, control)
+    # Their forests, the chain, and the forest that is grown.
+    forests = [graph.forest for graph in graphs]
+    forests.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
+    if significance is not None:
+        rng = np.random.default_rng(seed)
+        forests.append(grown_forest(rows, significance, scores[0], rng, control))
+    return _first_structures(rows, forests, graphs)
 
 
 def _network_graphs(
