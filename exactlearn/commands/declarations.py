@@ -844,6 +844,7 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
             allowed = ["normalise"]
         else:
             return super().unused()
+        # A file of each kind has few options: all others get the same reason.
         names = [name for name in self.known() if name not in ("source", *allowed)]
         reason = f"has no effect on {kind}, found {self.source}: leave it out"
         return dict.fromkeys(filter(self.is_given, names), reason)

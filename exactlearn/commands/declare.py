@@ -192,6 +192,8 @@ class Declared:
             if not self.is_given(name):
                 continue
             flag = flags_of(option)[0]
+            # Only a given option excludes others, or needs them: a default is no
+            # choice.
             for excluded in filter(self.is_given, about.excludes):
                 raise OptionError(
                     f"{flag} and {flags_of(options[excluded])[0]} exclude each other: give one"
@@ -221,6 +223,7 @@ class Declared:
 
     def _unmet(self, condition: str) -> str:
         """Return why an option of a condition has no effect; empty where the condition holds."""
+        # A condition is 'a or b', or its negation 'not a or b'.
         alternatives = condition.removeprefix("not ").split(" or ")
         holding = list(filter(self._holds, alternatives))
         if condition.startswith("not "):

@@ -114,6 +114,8 @@ def _network_em(
     **tuning: Any,
 ) -> tuple[Run, ModelOf]:
     """Return EM for a network together with the missingness indicators of a graph."""
+    # Indicators stand after the variables, each with the causes that the graph gives
+    # it.
     families = [*model.parents, *graph.parents(data.names)]
     extended = graph.extended(data)
 
@@ -179,6 +181,7 @@ def _by_em(
 ) -> Fitted:
     """Fit a model by EM: a network together with the indicators of a missingness graph."""
     result, ended = _monitored(*em, output, time_limit)
+    # The likelihood before the first iteration tells what EM gained.
     record = {
         "log_likelihood": result.log_likelihood,
         "log_likelihood_before": result.log_likelihoods[0],
@@ -192,6 +195,8 @@ def _by_em(
         output.note(
             "The log-likelihood is that of the observed cells and of which are missing"
         )
+        # Parameters that the graph does not let one recover are marked, family by
+        # family.
         network = result.model
         recoveries = el.recoverability(network.parents, network.names, graph)
         record["families"] = {family.child: family.to_dict() for family in recoveries}

@@ -64,6 +64,7 @@ NOT_PRINTED = {
 def run_evaluate(options: Evaluate, output: Output) -> Answer:
     """Judge a model by rows, and by a reference model."""
     require_suffix(output.path, (".json",))
+    # Nothing to judge by is refused before any file is read; a class needs rows.
     if options.data is None and (
         options.reference is None or options.class_ is not None
     ):
@@ -76,6 +77,7 @@ def run_evaluate(options: Evaluate, output: Output) -> Answer:
             "--normalise is for networks, and no model here is one; leave it out"
         )
     model = _model(options.source, options)
+    # By rows, by a reference model, or by both.
     record: dict[str, Any] = {}
     if options.data is not None:
         record |= _by_rows(model, options.data, options, output)
@@ -218,6 +220,8 @@ def _compare_learners(options: Compare, output: Output) -> Answer:
         "rows": rows,
         "of_folds": result.found,
     }
+    # A learner that failed, or had too little time, does not end the comparison: the
+    # status tells.
     has_failed = any(row["failures"] for row in rows)
     is_limited = any(row["folds"] != result.folds for row in rows)
     status = _status(control, has_failed, is_limited)
@@ -325,6 +329,8 @@ def _answer(study: ImputationStudy, runs: Study, output: Output) -> Answer:
 def _rows(study: ImputationStudy, runs: Study) -> list[dict[str, Any]]:
     """Return a row for each method: means over repetitions, or the one run on the given cells."""
     rows: list[dict[str, Any]] = []
+    # Without hidden cells there is nothing to score a repetition by: each method ran
+    # once.
     if not study.conditions[0].hidden:
         for run in runs.found():
             if not run.get("unfinished"):

@@ -321,6 +321,7 @@ def run_graph(options: Graph, output: Output) -> Answer:
     # arcs whose reversal stays in the class; of a pattern or a CPDAG they are edges
     if graph.kind == "dag":
         record["covered"] = named_arcs(names, el.graphs.covered_edges(parents))
+    # Answers that were asked for, each under a key of its own.
     if options.variable is not None:
         record["blanket"] = _blanket(graph, options.variable)
     if options.independent is not None:
@@ -354,6 +355,7 @@ def _independence(graph: el.NamedGraph, entry: str) -> dict[str, Any]:
     """Return whether two variables are d-separated, or an active trail between them."""
     names = graph.names
     queried = independence(entry, names)
+    # A trail is the proof of dependence: nobody need trust the answer.
     trail = active_trail(graph.parents, queried.left, queried.right, queried.given)
     answer = {
         "variables": [names[u] for u in sorted(queried.left | queried.right)],

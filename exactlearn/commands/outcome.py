@@ -68,10 +68,14 @@ class Artifacts:
         assert path is not None
         self.write_incumbent(path)
         if is_folder(path):
+            # Names of several tables have equally many digits, so that they sort by
+            # number.
             width = len(str(len(self.tables)))
             for number, table in enumerate(self.tables, start=1):
                 suffix = f"-{number:0{width}}" if len(self.tables) > 1 else ""
                 el.write_dataset(table, path / f"completed{suffix}.csv")
+            # Network and record are written by now: a figure that is too large costs
+            # only itself.
             if self.parents and len(self.names) <= MAX_DRAWN:
                 try:
                     write_figure(self._drawing(), path / "network.svg")
@@ -147,6 +151,8 @@ def require_writable(
     tables = () if completed is None else tuple(TABLES)
     if not is_folder(path):
         require_suffix(path, (*formats, *tables))
+    # A completed table keeps the names of the given one, which not every format can
+    # hold.
     if completed is not None and output.folder is not None:
         require_names(completed, path / "completed.csv")
     elif completed is not None and suffix_of(path) in TABLES:

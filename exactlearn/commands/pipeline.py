@@ -170,6 +170,7 @@ def incomplete_options(
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
+    # Completion searches take arcs alone: tiers become forbidden arcs.
     required, forbidden = single_arcs(
         dataset.names, **constraints(options, dataset.names)
     )
@@ -285,6 +286,7 @@ def with_file(search: sections.Limited, names: Sequence[str]) -> sections.Limite
     if search.constraints is None:
         return search
 
+    # An entry is checked within the file, so that the error names the file.
     def checked(table: Mapping[str, Any]) -> sections.Constrained:
         declared = from_table(table, sections.Constrained)
         arcs((*declared.required, *declared.forbidden), names)
@@ -292,6 +294,8 @@ def with_file(search: sections.Limited, names: Sequence[str]) -> sections.Limite
         return declared
 
     in_file = read_declared(Path(search.constraints), checked)
+    # Lists add up, without twins; a single value of the command line replaces the
+    # file's.
     joined: dict[str, Any] = {}
     for key in sections.Constrained.known():
         given = getattr(search, key)
@@ -316,6 +320,7 @@ def pair(entry: str, mark: str, names: Sequence[str]) -> Arc:
     (1, 0)
     """
     ends = _split(entry, mark)
+    # A name may hold the mark itself, as in x-ray: spaces then set the mark apart.
     if len(ends) != 2:
         raise OptionError(
             f"{entry[:40]!r}: expected 'A {mark} B' with the names of two variables, and spaces "
@@ -344,6 +349,7 @@ def independence(entry: str, names: Sequence[str]) -> Independence:
         )
     left, right = sides
     given = _listed(parts[1], what, names) if len(parts) == 2 else ()
+    # The set is smaller where a variable stands twice, on either side.
     if len({left, right, *given}) < 2 + len(given):
         raise OptionError(f"{what}: expected each variable once")
     return Independence(frozenset({left}), frozenset({right}), frozenset(given))

@@ -130,10 +130,12 @@ def _files_of_steps(
     places = list[Place]()
     replaced = list[Place]()
     inputs = list[Path]()
+    # Steps run in this order: what is written so far is no input of a later one.
     written = set(steps.WRITTEN)
     for step in steps.declared_steps(table):
         options = steps.placed(step, folder, written)
         path = folder / step.output if step.output else None
+        # A place is named by its step, for the message that finds two alike.
         step_places = [
             Place(f"{step.command}.{place.option.removeprefix('--')}", place.path)
             for place in _places(options, path)

@@ -170,6 +170,7 @@ def made_with(record: Any, path: Path) -> tuple[MadeBy, Declared]:
             "as '-o result.json' and --json give it"
         )
     table = _of_class(made_by, MadeBy)
+    # Keys of other versions, and null ones, are left out before types are checked.
     if isinstance(inputs := table.get("inputs"), list):
         table["inputs"] = [_of_class(entry, InputFile) for entry in inputs]
     # options that have changed since are no fault of the file
@@ -185,6 +186,7 @@ def made_with(record: Any, path: Path) -> tuple[MadeBy, Declared]:
             f"{path}: expected 'made_by.command' to name a command, and 'made_by.options' to be a "
             "table of its options; run the command again to write it anew"
         )
+    # A command may have been renamed or removed since the record was written.
     if made.name not in COMMANDS:
         raise FormatError(
             f"{path}: made by {made.name!r}, which is no command that can be run again"
@@ -209,6 +211,8 @@ def _changes(recorded: MadeBy, now: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences in version and files between a record and its repetition."""
     if recorded.version != now["version"]:
         yield f"version: {recorded.version} made the record, this is {now['version']}"
+    # A file is known by its name and by the option that reads it: two options may read
+    # the same name.
     hashes = {(read.name, read.option): read.sha256 for read in recorded.inputs}
     for read in now["inputs"]:
         recorded_hash = hashes.get((read["name"], read.get("option")))
@@ -230,6 +234,8 @@ def _differences(
 
     Of a path below one of ``written`` only the last part is compared.
     """
+    # Tables by key, lists of equal length by place; whatever else differs is one
+    # difference.
     match recorded, now:
         case dict(), dict():
             for key in dict.fromkeys([*recorded, *now]):

@@ -36,6 +36,7 @@ def run(options: Report, output: Output) -> Answer:
         raise OptionError(
             f"{source}: no page lies beside a pipe or a device; name one with -o"
         )
+    # The page lies in the folder, or beside the file, unless it is named.
     beside = source / PAGE if source.is_dir() else source.parent / f"{source.stem}.html"
     path = output.path or beside
     if options.normalise and suffix_of(source) not in NETWORKS:

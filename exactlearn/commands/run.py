@@ -305,6 +305,7 @@ def _run_alone(folder: Path, time_limit: float | None) -> Found:
     """Do the run that is stored in a folder; return its exit status and single values."""
     path = folder / "run.toml"
     ((_, table),) = read_runs(path)
+    # The record says how this run is made alone, not as a part of the sweep.
     made_by = Provenance(
         Run(source=str(path)),
         ("run", str(path), "--output", str(folder)),

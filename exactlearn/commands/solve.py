@@ -107,6 +107,7 @@ class _Task:
         options = self.options
         assert self.scoring is not None
         data = self.scoring.dataset
+        # Its score of a class holds for complete rows alone.
         if not data.is_complete:
             raise DataError(
                 f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
@@ -329,6 +330,7 @@ def _bootstrap_record(task: _Task, output: Output) -> dict[str, Any]:
             **options.chosen("cluster time_limit solver"),
             **scoring.keywords,
         )
+    # Failed replicates are done, too: only a limit leaves the record unfinished.
     n_done = bootstrap.replicates + len(bootstrap.failures)
     status = "done"
     if control.is_stopped:
@@ -361,6 +363,7 @@ def _check_with_scores(options: Solve, output: Output) -> None:
         raise OptionError(
             f"{given[0]} is for a table, but scores were given; leave it out"
         )
+    # A network has parameters, which local scores do not determine.
     if output.path is not None and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; write "

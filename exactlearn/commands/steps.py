@@ -201,6 +201,7 @@ def declared_steps(table: Mapping[str, Any]) -> list[Step]:
     written = set(WRITTEN)
     for command, entry in entries(table):
         step = _step(command, entry, table, written)
+        # A later step would overwrite what an earlier one wrote.
         if twice := sorted(step.written & written):
             raise OptionError(
                 f"{command}: '{twice[0]}' is written before; name another file with 'output'"
@@ -320,6 +321,7 @@ def _varied(
         case dict():
             for key, inner in value.items():
                 yield from _varied(inner, (*path, key))
+        # A list at the top would have no section that it belongs to.
         case [_, *_] if len(path) > 1:
             yield path, value
         case _:

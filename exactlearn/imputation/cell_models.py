@@ -99,6 +99,7 @@ class NetworkAverage:
         """
         if learning.missingness != "learned" or not networks:
             return cls(networks)
+        # Causes come first: their indicators then join each network as nodes.
         causes = learned_missingness_graph(dataset, networks).causes
         graph = MissingnessGraph(
             {name: causes[name] for name in causes if causes[name]}

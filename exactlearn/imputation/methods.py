@@ -196,6 +196,7 @@ class Imputer(Displayed, shown="mode learning network draws"):
 
     def _check_learning(self) -> None:
         """Raise an `OptionError` when the options of learning do not go with the mode."""
+        # What each mode takes and learns stands in one table.
         rule = MODE_RULES[self.mode]
         learner = self.learning.learner
         is_given = self.network is not None

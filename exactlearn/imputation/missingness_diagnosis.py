@@ -154,6 +154,7 @@ def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     """Yield indicator, variable and counts by state and indicator, shape (states, 2)."""
     weights = dataset.row_weights[:, None]
     missing = dataset.codes == MISSING
+    # All pairs by two products of matrices: (indicators x rows) times (rows x states).
     states = np.nan_to_num(one_hot(dataset))
     observed_counts = (~missing * weights).T @ states
     missing_counts = (missing * weights).T @ states
@@ -162,6 +163,8 @@ def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     for v in np.flatnonzero(missing.any(axis=0)).tolist():
         for u in range(dataset.n_variables):
             table = counts[v, first[u] : first[u + 1]]
+            # States that never occur add no degrees of freedom; a constant row or
+            # column tests nothing.
             table = table[table.sum(axis=1) > 0]
             if u != v and len(table) > 1 and (table.sum(axis=0) > 0).all():
                 yield dataset.names[v], dataset.names[u], table
@@ -373,6 +376,7 @@ def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:
     if dataset.is_complete:
         why = "no cell is missing: relative frequencies maximise the likelihood"
         return Recommendation("complete", "", why)
+    # Under MNAR the likelihood is that of the missingness graph, too.
     is_ignorable = graph.kind != "MNAR"
     method = "em"
     why = "it uses every observed cell, and takes seconds"

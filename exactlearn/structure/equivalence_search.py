@@ -219,6 +219,7 @@ def equivalence_search(
     phases_of_moves = [(True, True)]
     if method == "ges" and phases == 2:
         phases_of_moves = [(True, False), (False, True)]
+    # GES takes the best move; KES draws, so that only it gains by several starts.
     proportion = 1.0 if method == "ges" else float(greediness)
     limit = dataset.n_variables if max_parents is None else int(max_parents)
     search = _Search(
@@ -231,6 +232,7 @@ def equivalence_search(
     control = SearchControl(time_limit, on_event)
     with control.running():
         result = search.run(method, 1 if method == "ges" else restarts, control)
+    # The class is recomputed from the table, whatever the search has kept.
     result = replace(result, names=dataset.names)
     result.check(dataset, score)
     return result
@@ -386,6 +388,8 @@ class ClassClimb:
         moves = list(self.classes())
         if not moves:
             return None
+        # Classes come by falling gain: the smallest number drawn is the best of the
+        # sample.
         size = max(1, int(proportion * len(moves) + 1e-9))
         drawn: list[int] = rng.choice(len(moves), size, replace=False).tolist()
         return moves[min(drawn)]
@@ -485,6 +489,7 @@ class _Search:
         if not end.converged and self.best is not None:
             return
         self.ends.append(end)
+        # Gains within rounding are no improvements.
         if self.best is None or end.score > self.best.score + MIN_GAIN:
             self.best = end
             control.record()

@@ -115,6 +115,7 @@ class ESSChoice(Displayed, shown="reason"):
     @property
     def reason(self) -> str:
         """Why this value, in one sentence."""
+        # Without a fold there was no choice: the default, and what would allow one.
         if not self.folds:
             return (
                 f"equivalent sample size {self.ess:g}, the default, as the time was too short to "
@@ -197,6 +198,8 @@ def choose_ess(
         raise OptionError(
             "values: expected at least one equivalent sample size, found none"
         )
+    # A sample of large tables, and few parents of many variables, keep the choice
+    # short.
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     max_parents = _affordable_parents(dataset.n_variables, max_parents)
     division = _division(dataset, folds, max_parents, seed)
@@ -320,6 +323,8 @@ def chosen_ess(
             seed=seed,
             time_limit=None if time_limit is None else ESS_SHARE * time_limit,
         )
+    # An interrupt ends the command, not only the choice, unless a search around it
+    # takes note.
     if control.is_stopped and not is_interrupted():
         raise KeyboardInterrupt
     return choice
@@ -344,6 +349,7 @@ def with_named_score(
     time_limit
         Seconds for all that is learned; a share of them is for the choice.
     """
+    # The sample size is chosen first: a score is frozen with it.
     choice = None
     if ess == "auto":
         choice = chosen_ess(

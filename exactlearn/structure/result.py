@@ -204,6 +204,7 @@ class StructuralEM(
         topological_order(self.parents)
         if self.network.parents != self.parents:
             raise CheckError("the network's parents are not those of the answer")
+        # The completion is found anew by inference in the network.
         if not np.array_equal(
             most_probable_completion(self.network, dataset), self.values
         ):

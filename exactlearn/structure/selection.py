@@ -372,6 +372,7 @@ def tiers_by_index(groups: Any, names: Sequence[str]) -> Tiers:
 def limits_by_name(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the constraints among options of :func:`learn`, with their variables by name."""
     by_name = dict(options)
+    # Names stay right when columns are left out; indices would shift.
     for key in {"required", "forbidden"} & options.keys():
         arcs = arcs_by_index(options[key], key, names)
         by_name[key] = [(names[parent], names[child]) for parent, child in arcs]
@@ -398,6 +399,7 @@ def single_arcs(
     OptionError
         When a constraint is not on single arcs: tables are not completed under those.
     """
+    # Forbidden adjacencies and tiers are sets of forbidden arcs.
     ruled_out = set(forbidden)
     for constraint in constraints:
         if not isinstance(constraint, Tiers | ForbiddenAdjacency):

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
@@ -168,7 +167,14 @@ def _start_structures(
     if significance is not None:
         rng = np.random.default_rng(seed)
         forests.append(grown_forest(rows, significance, scores[0], rng, control))
-    return _first_structures(rows, forests, graphs)
+    # The first structures over each different forest, and those of the graphs over theirs.
+    structures: dict[bytes, list[Successors]] = {}
+    for forest in forests:
+        if forest.tobytes() not in structures:
+            structures[forest.tobytes()] = first_structures(rows, forest)
+    for graph in graphs:
+        structures[graph.forest.tobytes()].append(structure_of(graph))
+    return structures
 
 
 def _network_graphs(
@@ -179,21 +185,6 @@ def _network_graphs(
         if control.is_over:
             break
         yield network_start(dataset, size_weight, seed)
-
-
-def _first_structures(
-    rows: Dataset,
-    forests: Sequence[NDArray[np.int32]],
-    graphs: Sequence[DecisionGraph],
-) -> dict[bytes, list[Successors]]:
-    """Return the structures to start from over each forest: the first ones, and some graphs'."""
-    structures: dict[bytes, list[Successors]] = {}
-    for forest in forests:
-        if forest.tobytes() not in structures:
-            structures[forest.tobytes()] = first_structures(rows, forest)
-    for graph in graphs:
-        structures[graph.forest.tobytes()].append(structure_of(graph))
-    return structures
 
 
 def _improved(
