@@ -515,9 +515,8 @@ class FamilyEstimator:
 
     def observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
-        return float(
-            self.weights @ (self.dataset.codes.T[list(variables)] >= 0).all(axis=0)
-        )
+        is_observed = (self.dataset.codes.T[list(variables)] >= 0).all(axis=0)
+        return float(self.weights @ is_observed)
 
     def _configurations(self, variables: Sequence[int]) -> NDArray[np.int64]:
         """Return the number of the configuration of some fully observed variables in each row."""

@@ -221,10 +221,9 @@ class NetworkEM:
             for axis, v in enumerate(family):
                 if np.ptp(table, axis=axis).max() > EQUAL:
                     dependents.add(v)
-        missing = np.flatnonzero(
-            (self.dataset.codes[self._rows] < 0).any(axis=0)
-        ).tolist()
-        return {*missing} & parents - dependents
+        is_missing = (self.dataset.codes[self._rows] < 0).any(axis=0)
+        missing = {*np.flatnonzero(is_missing).tolist()}
+        return missing & parents - dependents
 
     def _refuse(self, parameters: Floats) -> None:
         """Raise an error that names an impossible row."""
@@ -409,9 +408,8 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
     like = problem.model(frequencies)
     # Tables of the start, axes in the order of the parents given.
     start = start.reordered(like)
-    if [{*family} for family in start.parents] != [
-        {*family} for family in like.parents
-    ]:
+    start_families = [{*family} for family in start.parents]
+    if start_families != [{*family} for family in like.parents]:
         raise OptionError(
             "the network to start from must have the same parents: leave the start out, or change "
             "it"

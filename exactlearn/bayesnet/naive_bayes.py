@@ -434,7 +434,8 @@ class ComponentEM:
         log_likelihood = float(self.weights @ of_rows)
         # The first impossible row is named.
         if log_likelihood == -np.inf:
-            place = self.dataset.row_place(int(self._first[np.isneginf(of_rows)].min()))
+            first = self._first[np.isneginf(of_rows)].min()
+            place = self.dataset.row_place(int(first))
             raise DataError(
                 f"{place}: the row has probability zero under the model, so nothing can be inferred"
                 " from it; correct the row or use a model with smoothed parameters"

@@ -529,8 +529,7 @@ def _with_error(unit: Unit, value: float, error: float) -> str:
     mean = unit.factor * value
     error = unit.factor * error
     digits = min(4, max(0, 1 - floor(log10(error)))) if error > 0 else 4
-    sign = unit.sign
-    return f"{mean:.{digits}f} ± {error:.{digits}f}{sign}"
+    return f"{mean:.{digits}f} ± {error:.{digits}f}{unit.sign}"
 
 
 def _states(states: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

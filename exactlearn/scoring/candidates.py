@@ -378,9 +378,10 @@ def _problem(
     sizes = (parents >= 0).sum(axis=1)
     order = np.lexsort((*parents.T[::-1], sizes, -scores, child))
     members = parents[order]
+    first = np.searchsorted(child[order], np.arange(len(names) + 1))
     return Problem(
         names=names,
-        first=np.searchsorted(child[order], np.arange(len(names) + 1)).astype(np.int64),
+        first=first.astype(np.int64),
         scores=scores[order],
         member_first=offsets(sizes[order]),
         members=members[members >= 0],

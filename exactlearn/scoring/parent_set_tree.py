@@ -209,7 +209,8 @@ class ParentSetTree:
         # A share of the queue at a time, so that kernels have enough to do.
         batch = max(BATCH, self.queue.size // BATCH_SHARE)
         steps = self.queue.take(min(batch, self.largest_batch, max(32, left)))
-        node, place = steps[1:, np.argsort(steps[1], kind="stable")].astype(np.int64)
+        by_node = np.argsort(steps[1], kind="stable")
+        node, place = steps[1:, by_node].astype(np.int64)
         # A step extends a scored set, or scores an estimated one.
         is_scored = place == EXPAND
         self._extend(node[is_scored], left)
@@ -226,15 +227,15 @@ class ParentSetTree:
         n = len(order)
         # Best first, of equal scores the smallest sets first.
         useful = np.flatnonzero(nodes["is_useful"])
-        useful = useful[np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))]
+        best_first = np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))
+        useful = useful[best_first]
         sets = self._sets(self.scored.members(useful))
         # A set as bits in words of 64, to compare it with its subsets.
         masks = np.zeros((len(sets), -(-n // 64)), np.uint64)
         for column in sets.T:
             row = np.flatnonzero(column >= 0)
-            masks[row, column[row] >> 6] |= np.uint64(1) << (column[row] & 63).astype(
-                np.uint64
-            )
+            bit = (column[row] & 63).astype(np.uint64)
+            masks[row, column[row] >> 6] |= np.uint64(1) << bit
         kept = undominated(np.array([0, len(sets)]), masks)
         parents = np.sort(np.where(sets >= 0, order[sets], n)[kept], axis=1)
         parents = np.where(parents < n, parents, -1).astype(np.int32)
@@ -360,9 +361,8 @@ class ParentSetTree:
         covered = self.pair.shape[1]
         # The likelihood part that each parent is estimated to gain, shape (nodes, parents).
         gains = np.tile(self.gain, (len(node), 1))
-        gains[:, :covered] += self.interaction[
-            self._covered(self.scored.members(node))
-        ].sum(axis=1)
+        members = self._covered(self.scored.members(node))
+        gains[:, :covered] += self.interaction[members].sum(axis=1)
         # The cost of the extended sets' size: a penalty is taken to be proportional to q.
         cost = self._cost(nodes["q"])
         if self.terms.has_penalty:

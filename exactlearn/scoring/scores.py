@@ -481,7 +481,9 @@ def scored_family(
 ) -> float:
     """Score a family as :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
-    q = math.prod(dataset.cardinalities[list(parents)].astype(np.float64).tolist())
+    # In floats, as a product of many integers would overflow.
+    states = dataset.cardinalities[list(parents)].astype(np.float64)
+    q = math.prod(states.tolist())
     return family_score(counts, q, score, total_weight(dataset))
 
 

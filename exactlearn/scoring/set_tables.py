@@ -166,10 +166,10 @@ def index_rows(
     common = []
     deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
-        common.append(int(np.bincount(np.maximum(column, 0), weights, r).argmax()))
-        is_deviant = (
-            column != common[-1] if is_whole else np.ones(len(column), np.bool_)
-        )
+        state_weights = np.bincount(np.maximum(column, 0), weights, r)
+        state = int(state_weights.argmax())
+        is_deviant = column != state if is_whole else np.ones(len(column), np.bool_)
+        common.append(state)
         deviants.append(np.flatnonzero(is_deviant).astype(np.int32))
     return Rows(
         codes=codes,

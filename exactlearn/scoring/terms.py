@@ -339,7 +339,8 @@ class TermTables:
         highest = np.abs(polynomials[:, -3:]).max(axis=1)
         rough = highest > ROUGH * np.abs(at_nodes).max(axis=1) + NOISE
         if rough.any():
-            count = float(points.nodes.reshape(-1, DEGREE + 1)[rough.argmax()].mean())
+            nodes = points.nodes.reshape(at_nodes.shape)
+            count = float(nodes[rough.argmax()].mean())
             name = "cell" if form.of_cells else "configuration"
             raise OptionError(
                 f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
