@@ -353,6 +353,7 @@ class Overrelaxation(Generic[M]):
     def _lengthened(self, state: EMState, plain: Floats) -> Floats:
         """Return the parameters of the lengthened step."""
         possible = (plain > 0) & (state.parameters > 0)
+        # The step is lengthened in logarithms, so that parameters stay positive.
         ratio = np.divide(
             plain, state.parameters, out=np.ones_like(plain), where=possible
         )

@@ -218,6 +218,7 @@ class NetworkEM:
         parents: set[int] = set()
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             parents.update(family)
+            # Tables that are equal along an axis do not depend on its variable.
             for axis, v in enumerate(family):
                 if np.ptp(table, axis=axis).max() > EQUAL:
                     dependents.add(v)

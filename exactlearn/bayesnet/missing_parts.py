@@ -112,6 +112,7 @@ def log_likelihood_of_parts(
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
     parts = missing_parts(layout, codes, np.ones(len(codes)), parents_last)
     _, logs = marginals(layout, tables, parts.codes, with_posterior=False)
+    # Parts of one row are independent given its observed cells.
     return np.bincount(parts.rows, logs[parts.of_row], len(codes)).astype(np.float64)
 
 
@@ -152,6 +153,7 @@ def _mark_barren(
 ) -> None:
     """Mark the missing variables whose children are all barren."""
     for v in parents_last:
+        # Children come before their parents, so that theirs are known.
         barren[v] = row[v] < 0
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             barren[v] &= layout.holder[t] == v or barren[layout.holder[t]]
@@ -408,11 +410,13 @@ def _fill(
                 overwrite(trie.row, codes[part])
                 _condition(layout, trie, node, number)
                 n_missing, log = collect(layout, tables, trie.row, False, space)
+                # An impossible prefix has no extension; an impossible part is an error.
                 if log == -np.inf:
                     if node == 0:
                         return int(part)
                     continue
                 distribute(layout, trie.row, n_missing, space)
+                # Only variables that follow in the order have a child node.
                 for b in range(n_missing):
                     v = space.missing[b]
                     child = first_child + trie.place_of[v]

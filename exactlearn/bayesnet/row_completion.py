@@ -241,6 +241,7 @@ class _IncompleteRows:
         columns, states = _variables_and_states(network, dataset)
         self.columns: NDArray[np.int64] = columns[variables]
         self.states: NDArray[np.int64] = states[self.columns]
+        # Complete rows have nothing to infer.
         incomplete, self.source = np.unique(rows, return_inverse=True)
         self.codes = codes[incomplete]
         self.layout = buckets(network.parents, network.cardinalities, self.codes)
@@ -249,6 +250,7 @@ class _IncompleteRows:
     def parts(self) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
         """Return the distinct parts of the incomplete rows, and that of each cell of the table."""
         parts = missing_parts(self.layout, self.codes, np.ones(len(self.codes)))
+        # From cells of the network to cells of the table, whose order differs.
         of_cell = np.empty(self.codes.shape, np.int64)
         of_cell[self.codes < 0] = parts.of_cell
         return parts.codes, of_cell[self.source, self.columns]
