@@ -180,6 +180,7 @@ HOMES = {
         ("arities", "decimal", "header", "separator"), "read_dataset(path, {})"
     ),
     "ess": "learn(table, {})",
+    "smoothing": "fit_em(table, parents, {})",
     "size_weight": "PenalisedLikelihood({})",
 }
 """The calls that take a parameter which not every function has that may advise it."""

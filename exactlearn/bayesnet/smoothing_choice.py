@@ -32,7 +32,7 @@ from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
 from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.errors import DataError
+from exactlearn.errors import DataError, as_written
 
 Floats = NDArray[np.float64]
 
@@ -102,16 +102,27 @@ class Folds(NamedTuple):
         return replace(dataset, codes=codes, weights=self.weights[entries])
 
 
-def divided(weights: Floats, folds: int, seed: int) -> Folds:
+def divided(
+    weights: Floats, folds: int, seed: int, cure: str = "take a longer table"
+) -> Folds:
     """Divide rows into folds of equal size, at random.
 
     Where all weights are whole numbers, a row counts as that many rows, each in a fold drawn for
     itself, so that sizes differ; otherwise a row is in one fold with its whole weight.
 
+    Parameters
+    ----------
+    weights
+        The weight of each row, shape (rows,); rows of weight 0 are in no fold.
+    folds
+        Number of folds; one for each row where there are fewer rows.
+    seed
+        Of the drawing.
+    cure
+        What the message about too few rows advises: what the caller offers instead.
+
     Raises
     ------
-    OptionError
-        If there are fewer than two folds.
     DataError
         If there are fewer than two rows.
     """
@@ -121,8 +132,7 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
     total = int(weights.sum()) if is_repeated else len(used)
     if total < 2:
         raise DataError(
-            f"cross-validation needs two rows, found {total} of positive weight: give the "
-            "smoothing as a number"
+            f"cross-validation needs two rows, found {total} of positive weight: {cure}"
         )
     rng = np.random.default_rng(seed)
     folds = min(folds, total)
@@ -306,7 +316,8 @@ def choose_smoothing(
     True
     """
     families = checked_families(dataset, parents, 0.0)
-    division = divided(dataset.row_weights, folds, seed)
+    cure = f"give a number, as in {as_written('smoothing', 1)}"
+    division = divided(dataset.row_weights, folds, seed, cure)
     # The held-out log-likelihood is a sum over families.
     parts = [
         _family_terms(dataset, child, family, division)
@@ -316,7 +327,7 @@ def choose_smoothing(
     if not len(score.shifts):
         raise DataError(
             "no row observes a variable with all its parents, so there is nothing to validate "
-            "on: give the smoothing as a number"
+            f"on: {cure}"
         )
     return maximised(score.at, division.n)
 

@@ -75,16 +75,16 @@ def with_chosen_ess(
     OptionError
         When the score has no equivalent sample size.
     KeyboardInterrupt
-        After Ctrl-C, unless it ends a search that this is a part of.
+        After Ctrl-C, unless an enclosing search handles it and ends with its best result so far.
     """
     if options.ess != "auto":
         return options, {}
     # constraints are refused before the cross-validation, which takes long
     constraints(options, dataset.names)
-    from exactlearn.structure.ess_choice import chosen_ess  # takes long to import
+    from exactlearn.structure.ess_choice import auto_ess  # takes long to import
 
     clock = SearchControl(options.time_limit)
-    choice = chosen_ess(
+    choice = auto_ess(
         dataset,
         score=options.criterion,
         max_parents=options.most_parents,

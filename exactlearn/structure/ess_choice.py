@@ -42,33 +42,38 @@ from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.structure.learned_counts import learned_counts
 from exactlearn.structure.selection import Counts, Scoring, fitted_network
 
-ESS_SHARE = 0.3
-"""Share of a time limit in which the equivalent sample size is chosen."""
+CHOICE_SHARE = 0.3
+"""Proportion of the time limit of all learning that the choice may take."""
 
 
-VALUES = (0.25, 1.0, 4.0, 16.0, 64.0)
-"""Equivalent sample sizes to try."""
+ESS_VALUES = (0.25, 1.0, 4.0, 16.0, 64.0)
+"""Equivalent sample sizes that are tried by default."""
 
 FOLDS = 10
-INCOMPLETE_FOLDS = 5
-MIN_FOLDS = 3
-"""Parts that the rows are divided into; with missing cells, as structural EM learns without each;
-and at least where there is much to score."""
+"""Folds of a complete table by default."""
 
-WORK = 3_000_000
-"""Families to score for each value, in all folds together: with more, there are fewer folds."""
+INCOMPLETE_FOLDS = 5
+"""Folds of an incomplete table by default: structural EM learns a network without each."""
+
+MIN_FOLDS = 3
+"""Folds that :data:`MAX_TOTAL_FAMILIES` leaves at least."""
+
+MAX_TOTAL_FAMILIES = 3_000_000
+"""Families to score for each value, all folds together; where there are more, there are fewer
+folds."""
 
 MAX_FAMILIES = 5_000_000
-"""Families that each search for a network may score; with more, it takes fewer parents."""
+"""Families to score for each value and fold; where there are more, the networks have fewer
+parents."""
 
 MAX_ROWS = 20_000
-"""Rows that the choice takes; of more, so many are drawn."""
+"""Rows that the choice takes; from a longer table, so many are drawn at random."""
 
 SEARCH_LENGTH = {"budget": 2_000_000, "perturbations": 20}
-"""Of the search over orders: candidates looked at, and perturbed orders for each variable."""
+"""Length of each search over orders: candidates scored in all, perturbed orders per variable."""
 
-TIES = 9
-"""Decimals of a row's log-likelihood beyond which values are equal."""
+LOG_LIKELIHOOD_DECIMALS = 9
+"""Decimals that log-likelihoods are rounded to, so that equal networks are judged equal."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,14 +85,14 @@ class ESSChoice(Displayed, shown="reason"):
     ess
         The equivalent sample size: the smallest value within one standard error of the best.
     log_likelihood
-        Of the observed cells of the rows of all folds done, per row, natural logarithm, each under
-        the network learned without the row's fold: for each value tried, in increasing order. Minus
-        infinity where cells are missing and inference in a network is too large to judge it.
+        For each value tried, in increasing order: the mean log-likelihood (natural logarithm) of
+        the observed cells of a held-out row, under the network learned without the row's fold.
+        Minus infinity where cells are missing and inference in a network is too large to judge it.
     folds
-        Folds that these values were tried on before the time limit, or an interrupt; 0 where the
-        value is the default, since no two values were compared.
+        Folds on which these values were tried before the time limit or an interrupt. 0 where there
+        was no time to judge two values, or the only one; ``ess`` is the default then.
     max_parents
-        Most parents of the networks.
+        Largest number of parents of the networks.
 
     Examples
     --------
@@ -107,7 +112,7 @@ class ESSChoice(Displayed, shown="reason"):
 
     @property
     def best(self) -> float:
-        """The value of the largest log-likelihood, the smallest of equal ones."""
+        """The value of the largest mean log-likelihood, the smallest of equal ones."""
         return max(
             self.log_likelihood, key=self.log_likelihood.__getitem__, default=self.ess
         )
@@ -119,7 +124,7 @@ class ESSChoice(Displayed, shown="reason"):
         if not self.folds:
             return (
                 f"equivalent sample size {self.ess:g}, the default, as the time was too short to "
-                "compare two values; an equal call may have the time and choose another: give more "
+                "judge the values; an equal call may have the time and choose another: give more "
                 f"time, or a number ({as_written('ess', 1)})"
             )
         tried = ", ".join(f"{value:g}" for value in self.log_likelihood)
@@ -150,7 +155,7 @@ def choose_ess(
     counts: Counts = "expected",
     seed: int = 0,
     time_limit: float | None = None,
-    values: Sequence[float] = VALUES,
+    values: Sequence[float] = ESS_VALUES,
     folds: int | None = None,
 ) -> ESSChoice:
     """Return the smallest equivalent sample size whose networks predict held-out rows well.
@@ -170,9 +175,10 @@ def choose_ess(
     seed
         Of the division into folds, the searches, and the expected counts.
     time_limit
-        Seconds; when they are over, the folds done so far count, of the first one the values.
+        Seconds; when they are over, the finished folds count, or in the first fold the values that
+        were tried.
     values
-        Equivalent sample sizes to try.
+        Equivalent sample sizes to try; equal ones count once.
     folds
         Parts that the rows are divided into: 10 when left out, 5 where cells are missing; fewer
         where there are many variables.
@@ -198,13 +204,15 @@ def choose_ess(
         raise OptionError(
             "values: expected at least one equivalent sample size, found none"
         )
+    values = tuple(dict.fromkeys(values))
     # A sample of large tables, and few parents of many variables, keep the choice
     # short.
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     max_parents = _affordable_parents(dataset.n_variables, max_parents)
     division = _division(dataset, folds, max_parents, seed)
 
-    # The log-likelihoods of the rows held out, by value: an array for each fold that was done.
+    # By value: for each fold that was done, the log-likelihoods of its rows, shape (rows of the
+    # fold,).
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
@@ -217,7 +225,7 @@ def choose_ess(
             )
             logs = dict(judged)
             if weights and control.is_over:
-                break  # of the first fold, the values that were tried can be compared
+                break  # a later fold counts only if it ended in time
             rows = {value: [*rows.get(value, ()), logs[value]] for value in logs}
             weights.append(held_out.row_weights)
             if control.is_over:
@@ -228,7 +236,7 @@ def choose_ess(
 
 
 def _affordable_parents(n_variables: int, max_parents: int | None) -> int:
-    """Return the most parents of the networks: as many as asked for, unless there are too many."""
+    """Return the largest number of parents for which :data:`MAX_FAMILIES` suffice, at least one."""
     limit = 3 if max_parents is None else max_parents
     sizes = range(max(0, min(limit, n_variables - 1)) + 1)
     return max(
@@ -241,11 +249,12 @@ def _affordable_parents(n_variables: int, max_parents: int | None) -> int:
 def _division(
     dataset: Dataset, folds: int | None, max_parents: int, seed: int
 ) -> Folds:
-    """Return the division of the rows: fewer folds where there are many families to score."""
+    """Return the division of the rows; :data:`MAX_TOTAL_FAMILIES` limits the number of folds."""
     default = FOLDS if dataset.is_complete else INCOMPLETE_FOLDS
-    affordable = WORK // n_families(dataset.n_variables, max_parents)
+    affordable = MAX_TOTAL_FAMILIES // n_families(dataset.n_variables, max_parents)
     n_folds = min(folds or default, max(MIN_FOLDS, affordable))
-    return divided(dataset.row_weights, n_folds, seed)
+    cure = f"give the equivalent sample size as a number ({as_written('ess', 1)})"
+    return divided(dataset.row_weights, n_folds, seed, cure)
 
 
 def _smallest_good(
@@ -266,21 +275,25 @@ def _smallest_good(
     """
     tried = sorted(rows)
     weight = np.concatenate(weights)
-    logs = np.array([np.concatenate(rows[value]) for value in tried]).round(TIES)
+    logs = np.array([np.concatenate(rows[value]) for value in tried]).round(
+        LOG_LIKELIHOOD_DECIMALS
+    )
     means = logs @ weight / weight.sum()
     judged = np.isfinite(means)
     if not judged.any():
         raise TooLargeError(
             "inference is too large in the networks by which the equivalent sample size is chosen "
-            "where cells are missing: give it as a number"
+            f"where cells are missing: give it as a number ({as_written('ess', 1)})"
         )
     # The rule of one standard error (Breiman et al. 1984, 3.4.3).
     smallest = np.flatnonzero(judged)[as_good_as_best(logs[judged], weight).argmax()]
-    log_likelihood = dict(zip(tried, means.round(TIES).tolist(), strict=True))
+    log_likelihood = dict(
+        zip(tried, means.round(LOG_LIKELIHOOD_DECIMALS).tolist(), strict=True)
+    )
     return ESSChoice(tried[smallest], log_likelihood, len(weights), max_parents)
 
 
-def chosen_ess(
+def auto_ess(
     dataset: Dataset,
     *,
     score: str,
@@ -289,7 +302,7 @@ def chosen_ess(
     seed: int,
     time_limit: float | None,
 ) -> ESSChoice:
-    """Choose the equivalent sample size of what is learned within a time limit.
+    """Return the choice that ``ess="auto"`` stands for, made within a part of the time limit.
 
     Parameters
     ----------
@@ -300,14 +313,15 @@ def chosen_ess(
     max_parents, counts, seed
         As for :func:`choose_ess`.
     time_limit
-        Seconds for all that is learned; a share of them is for the choice.
+        Seconds for the choice and for what is learned with it; the choice may take
+        :data:`CHOICE_SHARE` of them.
 
     Raises
     ------
     OptionError
         When the score has no equivalent sample size.
     KeyboardInterrupt
-        After Ctrl-C, unless it ends a search that this is a part of.
+        After Ctrl-C, unless an enclosing search handles it and ends with its best result so far.
     """
     if score != BDeu.name:
         raise OptionError(
@@ -321,7 +335,7 @@ def chosen_ess(
             max_parents=max_parents,
             counts=counts,
             seed=seed,
-            time_limit=None if time_limit is None else ESS_SHARE * time_limit,
+            time_limit=None if time_limit is None else CHOICE_SHARE * time_limit,
         )
     # An interrupt ends the command, not only the choice, unless a search around it
     # takes note.
@@ -338,21 +352,29 @@ def with_named_score(
     size_weight: float | None = None,
     time_limit: float | None = None,
 ) -> tuple[Scoring, ESSChoice | None]:
-    """Return the scoring with a score by its name, and how its ess was chosen.
+    """Return the scoring with the score of a name, and the choice of its equivalent sample size.
 
     Parameters
     ----------
     scoring
-        The table, and how its parent sets are scored.
+        The table, its counts and limits; its score is replaced.
     name, ess, size_weight
-        The score; with ``ess="auto"`` its equivalent sample size is chosen.
+        As for :func:`~exactlearn.scoring.scores.parse_score`; with ``ess="auto"`` the equivalent
+        sample size is chosen by :func:`auto_ess`.
     time_limit
-        Seconds for all that is learned; a share of them is for the choice.
+        As for :func:`auto_ess`.
+
+    Returns
+    -------
+    scoring
+        With the score.
+    choice
+        ``None`` where ``ess`` is a number.
     """
     # The sample size is chosen first: a score is frozen with it.
     choice = None
     if ess == "auto":
-        choice = chosen_ess(
+        choice = auto_ess(
             scoring.dataset,
             score=name,
             max_parents=scoring.max_parents,
@@ -370,15 +392,15 @@ def _log_likelihoods(
     held_out: Dataset,
     values: Sequence[float],
     max_parents: int,
-    missing: Counts,
+    method: Counts,
     seed: int,
     control: SearchControl,
 ) -> Iterator[tuple[float, NDArray[np.float64]]]:
     """Yield each value that is tried in time, with the log-likelihood of each row held out."""
     # Counts of the families with missing cells, without the rows that are held out.
     counts: DeletionCounts | ExpectedCounts | None = None
-    if not training.is_complete and missing != "expected":
-        counts = DeletionCounts(missing)
+    if not training.is_complete and method != "expected":
+        counts = DeletionCounts(method)
     elif not training.is_complete:
         learned = learned_counts(
             training,
@@ -389,7 +411,8 @@ def _log_likelihoods(
         counts = learned.counts
         if not counts.finished:
             return
-    # Larger values are chosen more often: they come first where the time may be short.
+    # By default 1, 4, 16, 64, then .25: values below one are chosen least often, so they come last,
+    # where the time may be over.
     for value in sorted(values, key=lambda value: (value < 1, value)):
         problem = candidate_parent_sets(
             training,
@@ -405,7 +428,7 @@ def _log_likelihoods(
             training,
             parents,
             smoothing=SMOOTHING,
-            counts=missing,
+            counts=method,
             time_limit=control.remaining,
         )
         try:

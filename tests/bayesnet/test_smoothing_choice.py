@@ -135,8 +135,14 @@ def test_the_higher_of_two_maxima_is_found():
 @pytest.mark.parametrize(
     ("codes", "parents", "folds", "error", "message"),
     [
-        ([[0, 0]], [(), ()], 5, DataError, "two rows"),
-        ([[-1, 0], [-1, 1], [-1, -1]], [(), (0,)], 5, DataError, "no row observes"),
+        ([[0, 0]], [(), ()], 5, DataError, "two rows.*fit_em.*smoothing=1"),
+        (
+            [[-1, 0], [-1, 1], [-1, -1]],
+            [(), (0,)],
+            5,
+            DataError,
+            "no row observes.*fit_em.*smoothing=1",
+        ),
         ([[0, 0], [1, 1]], [(), ()], 1, OptionError, "folds"),
         ([[0, 0], [1, 1]], [()], 5, OptionError, "parent sets"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 import exactlearn as el
 from exactlearn.bayesnet.smoothing_choice import divided
-from exactlearn.errors import OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.cross_validation import (
     CrossValidation,
     cross_validate,
@@ -125,6 +125,8 @@ def test_folders_processes_and_failures(tmp_path) -> None:
         OptionError, match="'folds': expected a whole number from 2, found 1"
     ):
         cross_validate(TABLE, ["exact"], 1)
+    with pytest.raises(DataError, match=r"found 1 .*: take a longer table"):
+        cross_validate(TABLE.part(slice(1)), ["exact"])
 
 
 def test_the_command_prints_and_keeps_them(tmp_path) -> None:

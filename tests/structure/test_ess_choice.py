@@ -249,6 +249,18 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
             assert min(each) - 1e-8 <= own <= max(each) + 1e-8
 
 
+def test_equal_values_are_one_value():
+    table = complete_table(0)
+    single = choose_ess(table, values=(4.0, 4.0), folds=3)
+    assert (single.ess, single.folds, [*single.log_likelihood]) == (4.0, 3, [4.0])
+    repeated = choose_ess(table, values=(*VALUES, *VALUES), folds=3)
+    assert repeated == choose_ess(table, **FEW)
+    # Without the time to judge the only value, the reason speaks of no comparison of two.
+    late = choose_ess(table, values=(4.0,), time_limit=0.0)
+    assert late.folds == 0
+    assert "too short to judge the values" in late.reason
+
+
 def test_many_families_and_rows_are_cut(monkeypatch):
     rng = np.random.default_rng(0)
     table = make(rng.integers(0, 2, (300, 8)), [2] * 8)
@@ -257,7 +269,7 @@ def test_many_families_and_rows_are_cut(monkeypatch):
         monkeypatch.setattr(ess_choice, "MAX_FAMILIES", most)
         assert choose_ess(table, **FEW).max_parents == 1
     monkeypatch.undo()
-    monkeypatch.setattr(ess_choice, "WORK", 5 * 8 * (1 + 7))
+    monkeypatch.setattr(ess_choice, "MAX_TOTAL_FAMILIES", 5 * 8 * (1 + 7))
     monkeypatch.setattr(ess_choice, "MIN_FOLDS", 2)
     assert choose_ess(table, max_parents=1, values=VALUES, folds=9).folds == 5
     assert choose_ess(table, max_parents=2, values=VALUES, folds=9).folds == 2
@@ -281,7 +293,7 @@ def test_the_reason_is_one_sentence_that_names_all_values():
 def test_nothing_to_choose_from_is_refused():
     with pytest.raises(OptionError, match="values"):
         choose_ess(complete_table(0), values=())
-    with pytest.raises(DataError, match="two rows"):
+    with pytest.raises(DataError, match=r"two rows.*learn\(table, ess=1\)"):
         choose_ess(make(np.zeros((1, 2), int), [2, 2]))
     with pytest.raises(OptionError, match="folds"):
         choose_ess(complete_table(0), folds=1)
