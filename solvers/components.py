@@ -168,8 +168,9 @@ def strong_components(
 
     Examples
     --------
-    >>> strong_components(np.array([0, 1, 2]), np.array([1, 2, 1]), 3).tolist()
-    [0, 1, 1]
+    >>> labels = strong_components(np.array([0, 1, 2]), np.array([1, 2, 1]), 3)
+    >>> bool(labels[1] == labels[2]), bool(labels[0] == labels[1])
+    (True, False)
     """
     if n == 0:
         return np.zeros(0, np.int64)

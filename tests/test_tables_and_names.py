@@ -89,6 +89,7 @@ TABLES = {
     "hide": lambda t: el.hide(t(False), "mcar:0.1", rng()),
     "impute": lambda t: el.impute(t(True), "mode"),
     "learn": lambda t: el.learn(t(True), ess=1).network,
+    "posterior": lambda t: el.posterior(t(False)).arcs,
     "learn_naive_bayes": lambda t: el.learn_naive_bayes(t(False), components=2).model,
     "learn_on_forest": lambda t: el.learn_on_forest(t(False), [-1, 0, 1]).graph,
     "learn_direct": lambda t: el.learn_direct(t(False), smoothing=1.0).models[0].graph,
@@ -150,6 +151,9 @@ VARIABLES = {
             required=[(v(2), v(1))],
             constraints=[Tiers([[v(2), v(1)], [v(0)]]), RequiredAncestor(v(2), v(0))],
         ).network
+    ),
+    "posterior": lambda v: (
+        el.posterior(WHOLE, required=[(v(2), v(1))], tiers=[[v(2), v(1)], [v(0)]]).arcs
     ),
     "learned_counts": lambda v: el.learned_counts(HOLED, required=[(v(2), v(0))]),
     "markov_blanket": lambda v: el.graphs.markov_blanket(NETWORK, v(2)),
