@@ -82,8 +82,17 @@ def arcs_by_name(
     >>> arcs_by_name(["a", "b"], [(), (0,)]), arcs_by_name([], [(), (0,)])
     ((('a', 'b'),), (('0', '1'),))
     """
-    families = named_parents(names or [*map(str, range(len(parents)))], parents).items()
-    return tuple((parent, child) for child, family in families for parent in family)
+    families = named_parents(names_or_indices(names, parents), parents)
+    return tuple(
+        (parent, child) for child, family in families.items() for parent in family
+    )
+
+
+def names_or_indices(
+    names: Sequence[str] | None, parents: Sequence[Collection[int]]
+) -> Sequence[str]:
+    """Return the names of the variables, or their indices as text where they have none."""
+    return names or [*map(str, range(len(parents)))]
 
 
 def topological_order(
@@ -122,7 +131,7 @@ def topological_order(
                 heappush(ready, child)
     # Variables on a cycle, and those below it, never become ready.
     if len(order) < len(parents):
-        _raise_cycle(parents, names or [*map(str, range(len(parents)))])
+        _raise_cycle(parents, names_or_indices(names, parents))
     return tuple(order)
 
 

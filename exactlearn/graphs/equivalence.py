@@ -22,7 +22,7 @@ from exactlearn._runtime.arguments import Named, checked_arguments, named_result
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.variable_arguments import Names, ParentsLike, parents_by_index
 from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.graphs.dag import arcs_by_name, topological_order
+from exactlearn.graphs.dag import arcs_by_name, names_or_indices, topological_order
 from exactlearn.graphs.partially_directed import (
     Arc,
     Parents,
@@ -312,9 +312,8 @@ class Structured:
             raise OptionError(
                 "no network was found, so that there is no graph: give more time"
             )
-        return NamedGraph.of(
-            self.names or [*map(str, range(len(self.parents)))], self.parents
-        )
+        names = names_or_indices(self.names, self.parents)
+        return NamedGraph.of(names, self.parents)
 
     @property
     def cpdag(self) -> NamedGraph:

@@ -367,12 +367,12 @@ def _own_gain(
         return -np.inf
     # Weight of the observed cells with each state; the missing ones are counted first.
     states = dataset.codes[:, v].astype(np.int64)
-    counts = np.bincount(states + 1, dataset.row_weights, len(p) + 1)[1:].astype(
-        np.float64
-    )
+    by_code = np.bincount(states + 1, dataset.row_weights, len(p) + 1)
+    counts = by_code[1:].astype(np.float64)
     possible = np.flatnonzero(counts * p)
     columns = np.full(len(possible), v)
-    observed = PredictedCells(columns, np.eye(len(p))[possible], counts[possible])
+    is_state = np.eye(len(p))[possible]
+    observed = PredictedCells(columns, is_state, counts[possible])
     ratio = _log_likelihood_ratio(missing, observed, v, p)
     return ratio - _penalty(dataset) * (int(dataset.cardinalities[v]) - 1)
 

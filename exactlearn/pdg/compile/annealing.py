@@ -218,10 +218,12 @@ class SetTables:
                 # The different distributions of the set given the variables outside it.
                 order = sorted(part, key=inside.__contains__)
                 rows = joint.transpose([axes[v] for v in order])
-                rows = rows.reshape(prod(rows.shape[: -len(inside)]), -1)
+                n_outside = prod(rows.shape[: -len(inside)])
+                rows = rows.reshape(n_outside, -1)
                 rows = rows[rows.any(axis=1)]
                 rows /= rows.max(axis=1, keepdims=True)
-                self.nodes[mask_of(inside)] = len(index_rows(equal_values(rows))[1])
+                _, first_rows = index_rows(equal_values(rows))
+                self.nodes[mask_of(inside)] = len(first_rows)
                 arrangements: dict[Arrangement, None] = {}
                 for top in inside:
                     for below in groupings(parts_of(adjacency, {*inside} - {top})):
@@ -387,7 +389,8 @@ class Annealing:
 
     def _moves(self, rng: np.random.Generator) -> Iterator[Move | None]:
         """Draw a step; each of its moves is drawn when the one before is done."""
-        variable = self._variables[int(rng.integers(len(self._variables)))]
+        place = int(rng.integers(len(self._variables)))
+        variable = self._variables[place]
         kind = rng.random()
         while True:
             tree = self.tree

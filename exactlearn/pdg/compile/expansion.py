@@ -75,7 +75,8 @@ class SetTable:
     ) -> Self:
         """Return the table of those signatures that are possible."""
         kept = np.append(possible, True)
-        n_nodes = int(np.count_nonzero(np.bincount(labels[:-1][possible])))
+        possible_labels = labels[:-1][possible]
+        n_nodes = int(np.count_nonzero(np.bincount(possible_labels)))
         return cls(inside, signatures[possible], values[kept], labels[kept], n_nodes)
 
     @property
@@ -160,9 +161,10 @@ class Conditioned:
         """
         rows, places = self.below(child.inside)
         n = len(child.signatures)
-        numbers = index_rows(np.concatenate((child.signatures, rows)))[0][n:]
+        # The child's signatures come first, so that equal rows have their numbers.
+        numbers, _ = index_rows(np.concatenate((child.signatures, rows)))
         # A signature that cannot occur has the last entry.
-        at = np.minimum(numbers, n)
+        at = np.minimum(numbers[n:], n)
         nodes = np.full(self.weights.size, -1, np.int32)
         nodes[places] = child.labels[at]
         self.weights.reshape(-1)[places] *= child.values[at]

@@ -171,7 +171,8 @@ def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
     Numbers rise with the values; those within `TOLERANCE` of the smallest of a number share it.
     """
-    return number_values(np.ascontiguousarray(values).ravel()).reshape(values.shape)
+    flat = np.ascontiguousarray(values).ravel()
+    return number_values(flat).reshape(values.shape)
 
 
 @kernel

@@ -160,7 +160,9 @@ def _start_structures(
     # Graphs to start from: the given one, and those of networks.
     graphs = [] if start is None else [start.reordered(dataset)]
     extremes = sorted({scores[0].size_weight, scores[-1].size_weight})
-    graphs += _network_graphs(dataset, extremes, seed, control)
+    for size_weight in extremes:
+        if not control.is_over:
+            graphs.append(network_start(dataset, size_weight, seed))
     # Their forests, the chain, and the forest that is grown.
     forests = [graph.forest for graph in graphs]
     forests.append(np.arange(-1, rows.n_variables - 1, dtype=np.int32))
@@ -175,16 +177,6 @@ def _start_structures(
     for graph in graphs:
         structures[graph.forest.tobytes()].append(structure_of(graph))
     return structures
-
-
-def _network_graphs(
-    dataset: Dataset, size_weights: Sequence[float], seed: int, control: SearchControl
-) -> Iterator[DecisionGraph]:
-    """Yield the graph of a network learned with each weight, until the search is over."""
-    for size_weight in size_weights:
-        if control.is_over:
-            break
-        yield network_start(dataset, size_weight, seed)
 
 
 def _improved(

@@ -325,7 +325,8 @@ def improved_by_counts(
     merged = merges.merged()
     value = score.of(merged, likelihood - merges.loss)
     gain = value - score.of(graph, old_likelihood)
-    total = float(tables[int(graph.order[0])].sum())
+    root = int(graph.order[0])
+    total = float(tables[root].sum())
     if gain <= score_tolerance(graph.n_variables, total):
         return None
     return merged, gain

@@ -128,4 +128,6 @@ def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
     )
     # one degree of freedom less for each cell without rows
     freedom = max(freedom - np.count_nonzero(counts == 0), 1)
-    return bool(chdtrc(freedom, max(ratios.sum() - n_rows, 0.0)) <= significance)
+    statistic = max(ratios.sum() - n_rows, 0.0)
+    p_value = chdtrc(freedom, statistic)
+    return bool(p_value <= significance)

@@ -434,7 +434,8 @@ def _staying_nodes(
     for v in pdg.order.tolist():
         is_reached = counts.parameters_of(v).sum(axis=1) > 0
         is_expected = expected.parameters_of(v).sum(axis=1) >= min_expected
-        heads = pdg.edges_into(v)[stays[int(pdg.forest[v])]]
+        parent = int(pdg.forest[v])
+        heads = pdg.edges_into(v)[stays[parent]]
         has_edge = np.isin(np.arange(len(is_reached)), heads)
         stays[v] = (is_reached | is_expected) & has_edge
     del stays[-1]
