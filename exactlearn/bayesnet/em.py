@@ -120,8 +120,8 @@ class NetworkEM:
             self.families, dataset.cardinalities, dataset.codes[self._rows]
         )
         codes = dataset.codes[self._rows].astype(np.int16)
-        parents_last = order[::-1] if leaves_out_barren else ()
-        parts = missing_parts(self._layout, codes, weights[self._rows], parents_last)
+        children_first = order[::-1] if leaves_out_barren else ()
+        parts = missing_parts(self._layout, codes, weights[self._rows], children_first)
         self._codes = parts.codes
         self._weights = parts.weights
         # Blocks of about equal work, between which the control is looked at.

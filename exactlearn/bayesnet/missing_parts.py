@@ -11,8 +11,10 @@ smaller set:
 
 .. math:: P(T, v \mid e) = P(T \mid e) \, P(v \mid T, e) .
 
-The sets of a part form a trie: each is entered from its last variable in a given order to its
-first, so that a walk along the trie takes one addition for each variable.
+The sets of a part form a trie, a tree whose nodes are sets. The part's missing variables have
+places 0, 1, ... in a given order, and the child of a node adds a variable whose place is below all
+places of the node's set: the set with places 1 < 4 < 6 is reached by 6, 4, 1. The children of a
+node stand side by side by place, so that each step is one addition: first child plus place.
 """
 
 from collections.abc import Sequence
@@ -46,7 +48,8 @@ Numbers = NDArray[np.int64]
 Codes = NDArray[np.int16]
 
 MAX_CODES = 2.0**22
-"""Codes of parts that are looked up together."""
+"""Largest number of codes that the parts of a block of rows take before equal parts are merged, if
+each missing cell is a part by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,26 +59,28 @@ class MissingParts:
     Parameters
     ----------
     codes
-        Codes of each part, -1 for its missing cells, shape (parts, variables); variables that do
-        not matter have code 0.
+        Codes of each part, -1 for its missing cells, shape (parts, variables). Variables outside of
+        the part's families have code 0; barren variables that were left out of these families have
+        the code :data:`~exactlearn.bayesnet.buckets.PRUNED`.
     weights
         Total weight of the rows that have the part, shape (parts,).
     of_cell
         The part that each missing cell of the table is in, in row-major order, shape (cells,); -1
         for one of a barren variable that is left out.
-    rows, of_row
-        A row of the table and a part of it, in the order of the rows; shape (parts of rows,) each.
+    pair_row, pair_part
+        The pairs of a row of the table and a part of that row, in the order of the rows; shape
+        (pairs,) each.
     """
 
     codes: Codes
     weights: Floats
     of_cell: Numbers
-    rows: Numbers
-    of_row: Numbers
+    pair_row: Numbers
+    pair_part: Numbers
 
 
 def missing_parts(
-    layout: Buckets, codes: Codes, weights: Floats, parents_last: Sequence[int] = ()
+    layout: Buckets, codes: Codes, weights: Floats, children_first: Sequence[int] = ()
 ) -> MissingParts:
     """Return the distinct parts of the rows of a table.
 
@@ -85,45 +90,60 @@ def missing_parts(
         The network's structure.
     codes, weights
         The table, -1 for a missing cell, shape (rows, variables), and the weight of each row.
-    parents_last
-        The variables, children before their parents: then the barren variables of each row, missing
-        without an observed descendant, are left out. They do not change the probability of the
-        observed cells. Without it, all missing variables are in some part.
+    children_first
+        All variables, children before their parents, to leave out the barren variables of each row:
+        those that are missing without an observed descendant, which do not change the probability
+        of the observed cells. Empty to leave out none: all missing variables are in some part.
     """
-    parts = WeightedRows(codes.shape[1], np.int16)
-    last = np.array(parents_last, np.int64)
-    n_cells = (codes < 0).sum(axis=1)
-    of_cell, rows, of_row = ([np.empty(0, np.int64)] for _ in range(3))
-    for block in blocks(n_cells * float(codes.shape[1]), MAX_CODES):
-        part, cells, row = _split(layout, codes[block], last, int(n_cells[block].sum()))
+    distinct = WeightedRows(codes.shape[1], np.int16)
+    pruning_order = np.array(children_first, np.int64)
+    n_missing = (codes < 0).sum(axis=1)
+    of_cell, pair_row, pair_part = ([np.empty(0, np.int64)] for _ in range(3))
+    for block in blocks(n_missing * float(codes.shape[1]), MAX_CODES):
+        part_codes, cell_pair, row = _split(
+            layout, codes[block], pruning_order, int(n_missing[block].sum())
+        )
         # Equal parts of all blocks are one, with the sum of their weights.
-        labels = parts.add(part, weights[block][row]).astype(np.int64)
-        of_cell.append(np.append(labels, -1)[cells])
-        rows.append(row + block.start)
-        of_row.append(labels)
+        labels = distinct.add(part_codes, weights[block][row]).astype(np.int64)
+        of_cell.append(np.append(labels, -1)[cell_pair])
+        pair_row.append(row + block.start)
+        pair_part.append(labels)
     return MissingParts(
-        parts.codes, parts.weights, *map(np.concatenate, (of_cell, rows, of_row))
+        distinct.codes,
+        distinct.weights,
+        *map(np.concatenate, (of_cell, pair_row, pair_part)),
     )
 
 
-def log_likelihood_of_parts(
-    layout: Buckets, tables: Floats, codes: Codes, parents_last: Sequence[int]
+def log_likelihood_rows(
+    layout: Buckets, tables: Floats, codes: Codes, children_first: Sequence[int]
 ) -> Floats:
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
-    parts = missing_parts(layout, codes, np.ones(len(codes)), parents_last)
+    parts = missing_parts(layout, codes, np.ones(len(codes)), children_first)
     _, logs = marginals(layout, tables, parts.codes, with_posterior=False)
     # Parts of one row are independent given its observed cells.
-    return np.bincount(parts.rows, logs[parts.of_row], len(codes)).astype(np.float64)
+    totals = np.bincount(parts.pair_row, logs[parts.pair_part], len(codes))
+    return totals.astype(np.float64)
 
 
 @kernel
 def _split(
-    layout: Buckets, codes: Codes, parents_last: Numbers, n_cells: int
+    layout: Buckets, codes: Codes, pruning_order: Numbers, n_cells: int
 ) -> tuple[Codes, Numbers, Numbers]:
-    """Return the parts of all rows, that of each missing cell, and the row of each part."""
+    """Return the parts of all rows, equal ones not merged yet.
+
+    Returns
+    -------
+    part_codes
+        Codes of each part, shape (parts, variables).
+    of_cell
+        The part of each missing cell, -1 for a barren one, shape (n_cells,).
+    rows
+        The row of each part, shape (parts,).
+    """
     n_rows, width = codes.shape
-    parts = np.zeros((n_cells, width), np.int16)
-    n = 0
+    part_codes = np.zeros((n_cells, width), np.int16)
+    n_parts = 0
     cell = 0
     of_cell = np.empty(n_cells, np.int64)
     rows = np.empty(n_cells, np.int64)
@@ -133,26 +153,27 @@ def _split(
     for i in range(n_rows):
         # Labels of the row: the part of each missing variable that was visited.
         label[:] = -1
-        _mark_barren(layout, codes[i], parents_last, barren)
+        _mark_barren(layout, codes[i], pruning_order, barren)
         for v in range(width):
             if codes[i, v] >= 0:
                 continue
             # A variable without a label begins a new connected part.
             if label[v] < 0 and not barren[v]:
-                _write_part(layout, codes[i], v, n, barren, label, stack, parts[n])
-                rows[n] = i
-                n += 1
+                part = part_codes[n_parts]
+                _write_part(layout, codes[i], v, n_parts, barren, label, stack, part)
+                rows[n_parts] = i
+                n_parts += 1
             of_cell[cell] = label[v]
             cell += 1
-    return parts[:n], of_cell, rows[:n]
+    return part_codes[:n_parts], of_cell, rows[:n_parts]
 
 
 @in_place_kernel
 def _mark_barren(
-    layout: Buckets, row: Codes, parents_last: Numbers, barren: NDArray[np.bool_]
+    layout: Buckets, row: Codes, pruning_order: Numbers, barren: NDArray[np.bool_]
 ) -> None:
-    """Mark the missing variables whose children are all barren."""
-    for v in parents_last:
+    """Mark the missing variables whose children are all barren; none with an empty order."""
+    for v in pruning_order:
         # Children come before their parents, so that theirs are known.
         barren[v] = row[v] < 0
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
@@ -164,15 +185,31 @@ def _write_part(
     layout: Buckets,
     row: Codes,
     variable: int,
-    number: int,
+    new_label: int,
     barren: NDArray[np.bool_],
     label: Numbers,
     stack: Numbers,
     part: Codes,
 ) -> None:
-    """Write the part of a missing variable, and its number as the label of its variables."""
+    """Write the codes of a missing variable's part, and the label of its missing variables.
+
+    Parameters
+    ----------
+    layout, row
+        The network's structure, and the codes of the row.
+    variable, new_label
+        A missing variable without a label, and the number of its part.
+    barren
+        Mask of the variables that are left out.
+    label
+        Receives the number of the part at its missing variables.
+    stack
+        Scratch space.
+    part
+        Receives the codes, zero before.
+    """
     # Depth first: a connected variable leads to the missing members of its families.
-    label[variable] = number
+    label[variable] = new_label
     stack[0] = variable
     height = 1
     while height > 0:
@@ -180,7 +217,8 @@ def _write_part(
         v = stack[height]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             family = layout.holder[t]
-            # A barren family sums to one, whatever its parents are.
+            # The family of a barren variable sums to one, whatever its parents are: it is marked,
+            # so that inference leaves it out.
             if barren[family]:
                 part[family] = PRUNED
                 continue
@@ -190,7 +228,7 @@ def _write_part(
                 member = layout.family[k]
                 part[member] = row[member]
                 if row[member] < 0 and label[member] < 0:
-                    label[member] = number
+                    label[member] = new_label
                     stack[height] = member
                     height += 1
 
@@ -203,13 +241,13 @@ class SubsetPosteriors(NamedTuple):
     first
         The first node of each part, shape (parts + 1,): those of its single variables, in order.
     child
-        Where the nodes with one variable more begin, shape (nodes,): they follow in the order of
-        this variable, which is before all others of the set.
+        The first child of each node, shape (nodes,): the child that adds the variable of place k is
+        k nodes behind, for each k below the places of the node's set.
     begin
-        Where the probabilities of each node begin, shape (nodes,): the variable that was added
-        last has the fastest axis.
+        Offset of the probabilities of each node, shape (nodes,): the variable that was added last
+        has the fastest axis.
     probability
-        Flat tables.
+        The joint posteriors of all nodes, flat, one node after the other.
     """
 
     first: Numbers
@@ -224,12 +262,12 @@ class _Trie(NamedTuple):
     Attributes
     ----------
     variables, place_of
-        The part's missing variables in order, and the place of each variable among them.
+        The part's missing variables in order, and the place of each of them in this order.
     parent, place, depth, size
-        Of each node: the node that it extends, the place of the variable that it adds,
-        which is before those of its parent, its number of variables and of configurations.
+        Of each node: the node that it extends; the place of the variable that it adds, which is
+        below the places of its parent's set; its number of variables; its number of configurations.
     row
-        The part under one configuration of a node.
+        The codes of the part, with the variables of a node in one of its configurations.
     """
 
     variables: Numbers
@@ -242,7 +280,7 @@ class _Trie(NamedTuple):
 
     @classmethod
     def of(cls, n_variables: int, n_nodes: int) -> "_Trie":
-        """Return space for parts of some variables, with at most so many nodes."""
+        """Return space for any part of a table, and ``n_nodes`` nodes with the empty set's."""
         return cls(
             variables=np.empty(n_variables, np.int64),
             place_of=np.zeros(n_variables, np.int64),
@@ -258,21 +296,30 @@ BLOCK_WORK = 2.0**23
 """Table cells of inference between two looks at the control: some tenths of a second."""
 
 
-def n_subsets(
-    codes: Codes, cardinalities: Numbers, max_size: int
+PART_OVERHEAD = 16.0
+"""Work for an inference besides the cells of its buckets, in cells."""
+
+
+def subset_sizes(
+    part_codes: Codes, cardinalities: Numbers, max_size: int
 ) -> tuple[Floats, Floats]:
-    """Return the number of sets of missing variables of each part, and that of their cells.
+    """Return how many sets of missing variables each part has, and how large their posteriors are.
 
     Parameters
     ----------
-    codes
+    part_codes
         The parts, -1 for a missing cell, shape (parts, variables).
     cardinalities
         Number of states of each variable.
     max_size
-        Largest size of a set.
+        Largest size of a set; the empty set does not count.
+
+    Returns
+    -------
+    n_sets, n_cells
+        Number of sets, and the total number of their configurations, shape (parts,) each.
     """
-    missing = codes < 0
+    missing = part_codes < 0
     n_sets = symmetric_sums(missing.astype(np.int64), max_size)
     n_cells = symmetric_sums(missing * cardinalities, max_size)
     return n_sets[:, 1:].sum(axis=1), n_cells[:, 1:].sum(axis=1)
@@ -290,7 +337,7 @@ def symmetric_sums(factors: Numbers, degree: int) -> Floats:
 def subset_posteriors(
     layout: Buckets,
     tables: Floats,
-    codes: Codes,
+    part_codes: Codes,
     order: Numbers,
     max_size: int,
     control: SearchControl = UNLIMITED,
@@ -301,10 +348,10 @@ def subset_posteriors(
     ----------
     layout, tables
         The network's structure and flat conditional probabilities.
-    codes
+    part_codes
         The parts, -1 for a missing cell, shape (parts, variables).
     order
-        The variables in order.
+        All variables, in the order of which each part's missing ones have their places.
     max_size
         Largest size of a set.
     control
@@ -313,40 +360,43 @@ def subset_posteriors(
     Returns
     -------
     posteriors
-        Where the control was over, with zeros.
+        Zeros for the parts that were not reached before the control was over.
     impossible
-        A part of probability zero, or -1.
+        The number of a part whose observed cells have probability zero, which ends the computation;
+        -1 if there was none.
 
     Raises
     ------
     TooLargeError
         When the missing variables of a part depend on each other too much for exact inference.
     """
-    # All sets of all parts have their places beforehand, as their sizes are known.
-    nodes, cells = n_subsets(codes, layout.cardinality, max_size)
-    first_cells = offsets(cells)
-    first = offsets(nodes)
+    # The numbers of sets and of their cells are known beforehand, so that each part has its stretch
+    # of the flat arrays.
+    n_sets, n_cells = subset_sizes(part_codes, layout.cardinality, max_size)
+    first_cells = offsets(n_cells)
+    first = offsets(n_sets)
     posteriors = SubsetPosteriors(
         first=first,
         child=np.zeros(first[-1], np.int64),
         begin=np.zeros(first[-1], np.int64),
         probability=np.zeros(first_cells[-1]),
     )
-    # Blocks of about equal work, between which the control is looked at.
-    work = cells * (row_sizes(layout, codes)[:, 0] + 16)
-    space = space_for(layout, codes)
-    trie = _Trie.of(codes.shape[1], 1 + int(nodes.max(initial=0)))
+    # Blocks of about equal work, between which the control is looked at: a part takes at most about
+    # one inference for each cell.
+    work = n_cells * (row_sizes(layout, part_codes)[:, 0] + PART_OVERHEAD)
+    space = space_for(layout, part_codes)
+    trie = _Trie.of(part_codes.shape[1], 1 + int(n_sets.max(initial=0)))
     for block in blocks(work, BLOCK_WORK):
         if control.is_over and block.start > 0:
             break
-        parts = np.arange(block.start, block.stop)
+        block_parts = np.arange(block.start, block.stop)
         impossible = _fill(
             layout,
             tables,
-            codes,
+            part_codes,
             order,
             max_size,
-            parts,
+            block_parts,
             first_cells,
             space,
             trie,
@@ -361,54 +411,60 @@ def subset_posteriors(
 def _fill(
     layout: Buckets,
     tables: Floats,
-    codes: Codes,
+    part_codes: Codes,
     order: Numbers,
     max_size: int,
-    parts: Numbers,
+    block_parts: Numbers,
     first_cells: Numbers,
     space: Space,
     trie: _Trie,
     posteriors: SubsetPosteriors,
 ) -> int:
-    """Write nodes and probabilities of some parts; return one of probability zero, or -1.
+    """Write the nodes and probabilities of a block of parts.
 
     Parameters
     ----------
-    layout, tables, codes, order, max_size
+    layout, tables, part_codes, order, max_size
         As for :func:`subset_posteriors`.
-    parts
-        The parts to fill.
+    block_parts
+        The numbers of the parts to fill.
     first_cells
-        Where the probabilities of each part begin, shape (parts + 1,).
+        Offset of the probabilities of each part, shape (parts + 1,).
     space, trie
         Scratch space.
     posteriors
         Receives the nodes and probabilities.
+
+    Returns
+    -------
+    impossible
+        As for :func:`subset_posteriors`.
     """
     probability = posteriors.probability
-    for part in parts:
-        # Node k of the trie is node above + k of all: the empty set has none.
+    for part in block_parts:
+        # Node k of the trie is node above + k of all: the empty set, node 0, is stored nowhere.
         above = posteriors.first[part] - 1
         cell = first_cells[part]
-        trie.place[0] = _list_missing(codes[part], order, trie)
+        trie.place[0] = _list_missing(part_codes[part], order, trie)
         n = 1
         node = 0
         while node < n:
-            # The nodes with one variable more.
+            # The children of the node, which is the set T.
             first_child = n
             begin = posteriors.begin
             n, cell = _extend(layout, trie, node, n, max_size, begin, above, cell)
             if node > 0:
                 posteriors.child[above + node] = above + first_child
             # P(T, v | e) = P(T | e) P(v | T, e), one configuration of T after the other.
-            for number in range(trie.size[node] if n > first_child else 0):
+            n_configurations = trie.size[node] if n > first_child else 0
+            for configuration in range(n_configurations):
                 given = 1.0
                 if node > 0:
-                    given = probability[posteriors.begin[above + node] + number]
+                    given = probability[posteriors.begin[above + node] + configuration]
                 if given <= 0.0:
                     continue
-                overwrite(trie.row, codes[part])
-                _condition(layout, trie, node, number)
+                overwrite(trie.row, part_codes[part])
+                _condition(layout, trie, node, configuration)
                 n_missing, log = collect(layout, tables, trie.row, False, space)
                 # An impossible prefix has no extension; an impossible part is an error.
                 if log == -np.inf:
@@ -416,13 +472,13 @@ def _fill(
                         return int(part)
                     continue
                 distribute(layout, trie.row, n_missing, space)
-                # Only variables that follow in the order have a child node.
+                # Only variables before all of T in the order have a child node.
                 for b in range(n_missing):
                     v = space.missing[b]
                     child = first_child + trie.place_of[v]
                     if child < n:
                         r = layout.cardinality[v]
-                        first = posteriors.begin[above + child] + number * r
+                        first = posteriors.begin[above + child] + configuration * r
                         start = space.cell_first[b]
                         stop = space.cell_first[b + 1]
                         add_marginal(
@@ -455,10 +511,23 @@ def _extend(
     above: int,
     cell: int,
 ) -> tuple[int, int]:
-    """Extend a node by each earlier variable, behind ``n`` nodes.
+    """Append the children of a node to a trie of ``n`` nodes; none at the largest size.
 
-    Returns the number of nodes then, and the place after their probabilities, the first of
-    which have place ``cell``: the places go into ``begin``, behind ``above``.
+    Parameters
+    ----------
+    layout, max_size
+        As for :func:`subset_posteriors`.
+    trie, node, n
+        Receives the children of the node from node ``n`` on.
+    begin, above
+        The offset of the probabilities of node k goes to ``begin[above + k]``.
+    cell
+        The offset of the first child's probabilities.
+
+    Returns
+    -------
+    n, cell
+        The number of nodes, and the offset behind the last child's probabilities.
     """
     if trie.depth[node] == max_size:
         return n, cell
@@ -474,10 +543,10 @@ def _extend(
 
 
 @in_place_kernel
-def _condition(layout: Buckets, trie: _Trie, node: int, number: int) -> None:
-    """Write the configuration of a node with some number into the row."""
+def _condition(layout: Buckets, trie: _Trie, node: int, configuration: int) -> None:
+    """Write the states of a configuration of a node, given by its number, into the row."""
     while node > 0:
         v = trie.variables[trie.place[node]]
-        trie.row[v] = number % layout.cardinality[v]
-        number //= layout.cardinality[v]
+        trie.row[v] = configuration % layout.cardinality[v]
+        configuration //= layout.cardinality[v]
         node = trie.parent[node]

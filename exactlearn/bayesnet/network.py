@@ -18,7 +18,7 @@ from exactlearn._runtime.checkpoint import digest
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.buckets import buckets, flat_tables
-from exactlearn.bayesnet.missing_parts import log_likelihood_of_parts
+from exactlearn.bayesnet.missing_parts import log_likelihood_rows
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import NamedVariables, check_variables
 from exactlearn.data.counts import configurations
@@ -311,7 +311,7 @@ class BayesianNetwork(
             rows = codes[incomplete]
             tables = flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
-            logs[incomplete] += log_likelihood_of_parts(
+            logs[incomplete] += log_likelihood_rows(
                 layout, tables, rows, self.order[::-1]
             )
         return logs

@@ -22,8 +22,8 @@ from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.missing_parts import (
     MissingParts,
     missing_parts,
-    n_subsets,
     subset_posteriors,
+    subset_sizes,
 )
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import distinct_weighted
@@ -143,7 +143,7 @@ def expected_counts(
     # Draws stand for the rows with the parts that need most posterior probabilities.
     is_large = _are_large(parts, cardinalities, most, most_cells)
     is_drawn = np.zeros(len(codes), np.bool_)
-    is_drawn[parts.rows[is_large[parts.of_row]]] = True
+    is_drawn[parts.pair_row[is_large[parts.pair_part]]] = True
     drawn, drawn_masses = _drawn(
         layout, tables, codes[is_drawn], masses[is_drawn], seed
     )
@@ -181,7 +181,7 @@ def _are_large(
     parts: MissingParts, cardinalities: NDArray[np.int64], most: int, most_cells: int
 ) -> NDArray[np.bool_]:
     """Return a mask of the parts that are left when the smallest take ``most_cells``, (parts,)."""
-    _, cells = n_subsets(parts.codes, cardinalities, most)
+    _, cells = subset_sizes(parts.codes, cardinalities, most)
     ranked = np.argsort(cells, kind="stable")
     is_large = np.zeros(len(cells), np.bool_)
     is_large[ranked[np.cumsum(cells[ranked]) > most_cells]] = True
