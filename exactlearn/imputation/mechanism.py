@@ -37,11 +37,11 @@ from exactlearn.data.indicators import first_states, one_hot, states_of_cells
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.learning import averaged_posterior
 
-ROUNDS = 1000
+ROUNDS = 10_000
 """Most rounds of EM for the distribution of a variable's missing cells."""
 
-TOLERANCE = 1e-8
-"""Largest change of a probability that ends that EM."""
+TOLERANCE = 1e-5
+"""Nats below the maximum that end that EM. Small changes end it far below near a boundary."""
 
 PSEUDO_CELLS = 50.0
 """Cells of the usual distribution that are added to the missing ones of a pool: its posteriors
@@ -341,10 +341,14 @@ def shifted(
         terms = ratios * beta
         posterior = terms / terms.sum(axis=1, keepdims=True)
         counts = weights @ posterior + pseudo_counts
-        before = beta
-        beta = counts / counts.sum()
-        if abs(beta - before).max() < TOLERANCE:
+        total = counts.sum()
+        # The sum is concave in beta: its maximum is above it by what its steepest ascent to one
+        # state gains at most (Frank and Wolfe 1956).
+        is_possible = beta > 0
+        ascent = (counts[is_possible] / beta[is_possible]).max() - total
+        if ascent <= TOLERANCE:
             break
+        beta = counts / total
     return beta, float(weights @ np.log(ratios @ beta))
 
 
