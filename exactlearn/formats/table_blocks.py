@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,10 @@ def read_blocks(
     ----------
     source
         A file as for :func:`exactlearn.read_dataset`, a folder of ``.parquet`` files, a pattern
-        such as ``"parts/*.csv"``, a list of these, or a Dask data frame. Files are read in the
-        order of their names; their columns may stand in different orders.
+        such as ``"parts/*.csv"``, a list of these, or a Dask data frame, whose partitions are the
+        blocks. The files of a folder or a pattern are read in the order of their names, a list in
+        its own order; their columns may stand in different orders. A pattern skips the files of
+        states beside tables, ``*.states.json``.
     missing, header, separator, arities, decimal, names, drop, weights
         As for :func:`exactlearn.read_dataset`.
     states
@@ -63,7 +65,7 @@ def read_blocks(
         row, and cut numbers into five bins of equal frequency, with one warning. Other bins are
         declared as ``states``.
     block_bytes
-        Bytes of a file that are in memory at once.
+        Bytes of a file that are in memory at once; not for a Dask frame.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def read_blocks(
     >>> fit_deletion(table, [()] * table.n_variables, method="d-mcar").families[0].rows
     295.0
     """
-    check_options(states or {}, missing, {})
+    check_options(states or {}, missing, discretise={})
     sources: tuple[tuple[Any, ...], ...]
     read: Callable[..., Iterator[LabelledRows]]
     if hasattr(source, "to_delayed"):
@@ -91,19 +93,25 @@ def read_blocks(
             raise OptionError(
                 "header, separator, arities: a Dask frame has columns; leave them out"
             )
+        if block_bytes != BLOCK_BYTES:
+            raise OptionError(
+                "block_bytes: each partition of a Dask frame is a block; leave it out, and call "
+                "frame.repartition for other blocks"
+            )
         # Each partition of a Dask frame is a block.
         sources = tuple(enumerate(source.to_delayed()))
         read = _frame_rows
     else:
-        layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
         # Each file yields blocks of whole lines.
+        layout = TableLayout(header, separator, arities, missing, decimal, block_bytes)
         files = table_files(source)
+        # A state that a file lists, such as NA, is no symbol of a missing cell.
         missing = missing_symbols(missing, files)
         sources = tuple((file, layout) for file in files)
         read = read_table
     return Blocks(
         partial(
-            _kept_rows,
+            _labelled_blocks,
             read,
             names=names,
             drop=tuple(drop),
@@ -122,32 +130,42 @@ def read_blocks(
 def table_files(source: Any) -> list[Path]:
     """Return the files of a path, a folder, a pattern, or a list of these.
 
+    Files of states beside tables match no pattern.
+
     Raises
     ------
     OptionError
-        When there is none.
+        When any of these names no file.
     """
     if not isinstance(source, str | os.PathLike):
         files = [file for entry in source for file in table_files(entry)]
     elif Path(source).is_dir():
         files = sorted(Path(source).glob("*.parquet"))
-    elif Path(source).exists() or not has_magic(os.fspath(source)):
+    elif Path(source).exists():
         files = [Path(source)]
     else:
         names = sorted(glob(os.fspath(source)))
         files = [Path(name) for name in names if not name.endswith(STATES_SUFFIX)]
     if not files:
         raise OptionError(
-            f"{source}: no file is named; expected files, a folder of .parquet files, or a pattern "
-            "of names such as 'parts/*.csv'"
+            f"{source} names no file; expected files, a folder of .parquet files, or a "
+            "pattern of names such as 'parts/*.csv'"
         )
     return files
 
 
-def _kept_rows(
+def _labelled_blocks(
     read: Callable[..., Iterator[LabelledRows]], *source: Any, **options: Any
 ) -> Iterator[LabelledRows]:
-    """Yield the columns that are kept of the blocks of a source."""
+    """Yield the blocks of a source, with names, without the columns to drop, and with weights.
+
+    Parameters
+    ----------
+    read, source
+        The reader of a file or a partition, and its arguments.
+    options
+        Those of :func:`~exactlearn.formats.table.labelled_rows`.
+    """
     for rows in read(*source):
         yield labelled_rows(rows, **options)
 

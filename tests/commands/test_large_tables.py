@@ -110,9 +110,7 @@ def test_bad_tables_in_blocks(folder, tmp_path):
     (tmp_path / "bad2.csv").write_text("a,b,c\nn,n,l\nn,k,l\n")
     message = fails("fit", folder / "net.bif", tmp_path / "bad?.csv")
     assert "bad2.csv, line 3, column 'b': the state 'k' is not declared" in message
-    assert "no file is named" in fails(
-        "fit", folder / "net.bif", tmp_path / "none?.csv"
-    )
+    assert "names no file" in fails("fit", folder / "net.bif", tmp_path / "none?.csv")
     assert "a folder of .parquet files" in fails(
         "evaluate", folder / "net.bif", tmp_path
     )

@@ -195,13 +195,20 @@ def test_the_command_line_reads_arities_and_says_so(tmp_path):
     assert "numbers of states" not in invoke("solve", path, "--no-arities").stderr
 
 
-def test_a_dask_frame_has_no_arities():
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arities": True}, "header, separator, arities"),
+        ({"block_bytes": 10}, "block_bytes: each partition"),
+    ],
+)
+def test_a_dask_frame_has_no_options_of_files(options, message):
     class Frame:
         def to_delayed(self):
             return []
 
-    with pytest.raises(OptionError, match="header, separator, arities"):
-        read_blocks(Frame(), arities=True)
+    with pytest.raises(OptionError, match=message):
+        read_blocks(Frame(), **options)
 
 
 def test_blanks_in_place_of_commas_part_the_columns(tmp_path):

@@ -183,8 +183,10 @@ def test_a_file_that_lacks_a_column_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none*.csv", r"none\*.csv: no file is named"),
-        ([], "no file is named"),
+        ("none*.csv", r"none\*.csv names no file"),
+        ("none.csv", r"none\.csv names no file"),
+        (["none.csv"], r"none\.csv names no file"),
+        ([], r"\[\] names no file"),
         (".", "folder"),
     ],
 )
