@@ -36,7 +36,11 @@ from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.evaluation.cross_validation import Learner, described, named_learner
+from exactlearn.evaluation.cross_validation import (
+    Learner,
+    learner_identity,
+    named_learner,
+)
 from exactlearn.evaluation.study import Found, PlannedRun, Study
 from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph
@@ -305,7 +309,7 @@ def bootstrap(
         learner = named_learner(as_text(learner, "learner"))
     # Each sample is a run, known by the learner with its options, the table and the seed.
     learn = partial(learner, **options)
-    settings = f"{described(learn)} {dataset.digest} seed {seed}"
+    settings = f"{learner_identity(learn)} {dataset.digest} seed {seed}"
     runs = []
     for k in range(replicates):
         work = partial(_run, dataset, learn, seed, k)

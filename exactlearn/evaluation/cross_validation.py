@@ -10,7 +10,7 @@ Grandvalet 2004, "No unbiased estimator of the variance of k-fold cross-validati
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, isfinite, log
+from math import inf, isfinite, isnan, log
 from pathlib import Path
 from pprint import pformat
 from time import process_time
@@ -52,11 +52,12 @@ Learner = Callable[[Dataset], Any]
 def learn_exact(dataset: Dataset, **options: Any) -> LearnedNetwork:
     """Learn the network of the best score, by :func:`exactlearn.learn` with its options.
 
-    A sample may have columns with one state alone, which are left out without a word.
+    Columns with one declared state, or without an observed cell, are left out without a warning: a
+    sample of the rows of a table may have some.
     """
-    # Scores need two states or more of each variable.
-    is_seen = (dataset.codes >= 0).any(axis=0)
-    kept = np.flatnonzero(is_seen & (dataset.cardinalities > 1)).tolist()
+    # Scores need two declared states of each variable, and counts an observed cell.
+    is_observed = (dataset.codes >= 0).any(axis=0)
+    kept = np.flatnonzero(is_observed & (dataset.cardinalities > 1)).tolist()
     usable = replace(
         dataset,
         codes=dataset.codes[:, kept],
@@ -89,7 +90,7 @@ def learn_mixture(dataset: Dataset, seed: int = 0) -> NaiveBayes:
     return learn_naive_bayes(dataset, seed=seed).model
 
 
-def learn_graph(dataset: Dataset, seed: int = 0) -> DecisionGraph:
+def learn_decision_graph(dataset: Dataset, seed: int = 0) -> DecisionGraph:
     """Learn a decision graph, by :func:`exactlearn.learn_pdg`."""
     return learn_pdg(dataset, seed=seed).graph
 
@@ -100,7 +101,7 @@ LEARNERS: Mapping[str, Learner] = {
     "chow-liu": learn_chow_liu,
     "independent": learn_independent,
     "naive-bayes": learn_mixture,
-    "pdg": learn_graph,
+    "pdg": learn_decision_graph,
 }
 
 
@@ -120,12 +121,15 @@ def named_learner(name: str) -> Learner:
     return LEARNERS[name]
 
 
-def described(learner: Learner) -> str:
-    """Return the name of a function, with the arguments that a partial one has."""
+def learner_identity(learner: Learner) -> str:
+    """Return the text by which stored runs of a learner are recognised when they are resumed.
+
+    It is the full name of the function, with the arguments of a partial one.
+    """
     if isinstance(learner, partial):
-        # Dictionaries and sets in it are sorted.
+        # Sorts dictionaries and sets, so that equal arguments give one text in all processes.
         keywords = pformat(learner.keywords, width=1, compact=True)
-        return f"{described(learner.func)} {learner.args!r} {keywords}"
+        return f"{learner_identity(learner.func)} {learner.args!r} {keywords}"
     return f"{learner.__module__}.{getattr(learner, '__qualname__', repr(learner))}"
 
 
@@ -147,8 +151,8 @@ class CrossValidation(ByValue, shown="learners folds best"):
     folds
         Number of folds.
     found
-        By learner and measure (see `MEASURES`, and ``seconds`` of CPU time), the number of each
-        fold, in nats and as a share; NaN of a fold that is not done, or failed.
+        By learner and measure (`MEASURES`, and ``seconds`` of CPU time), the measure of each fold,
+        in nats, or for the accuracy as a proportion; NaN of a fold that is not done, or failed.
     failures
         By learner, why models could not be learnt, each reason once.
 
@@ -178,14 +182,18 @@ class CrossValidation(ByValue, shown="learners folds best"):
 
     @property
     def best(self) -> str:
-        """The learner of the highest mean log-likelihood per row, the first of equal ones."""
-        return max(
-            self.learners,
-            key=lambda name: np.nan_to_num(self.mean(name).value, nan=-inf),
-        )
+        """The learner of the highest mean log-likelihood per row, the first of equal ones.
+
+        One that failed in all folds comes after all others, even after those of minus infinity.
+        """
+        means = {name: self.mean(name).value for name in self.learners}
+        return max(means, key=lambda name: (not isnan(means[name]), means[name]))
 
     def mean(self, learner: str, measure: str = "log_likelihood") -> Mean:
-        """Return the mean over the folds with its standard error; -inf if of any fold."""
+        """Return the mean over the folds that are done, with its standard error.
+
+        The mean is minus infinity where the measure of any fold is.
+        """
         return Mean.of(self._of(learner, measure))
 
     def difference(
@@ -330,7 +338,7 @@ def _planned(
     for k in range(folds):
         for name, learner in learners.items():
             work = partial(_run, dataset, learner, folds, k, seed, class_)
-            of_learner = f"{described(learner)} {settings}"
+            of_learner = f"{learner_identity(learner)} {settings}"
             runs[name, k] = PlannedRun(f"fold {k + 1}: {name}", work, of_learner)
     return runs
 
@@ -354,8 +362,9 @@ def _run(
     test = parts.part(dataset, parts.fold == fold)
     if left_out := set(dataset.names) - set(model.names):
         raise OptionError(
-            f"the model lacks {', '.join(sorted(left_out))}, constant or missing in all rows of a "
-            "training table: leave that column out, or take fewer folds"
+            f"the model lacks {', '.join(sorted(left_out))}: a learner may leave out columns with "
+            "one declared state, or missing in all rows of a training table; leave that column out "
+            "of the table, or take fewer folds"
         )
     total = test.total(model.log_likelihood_rows(test)) / float(test.row_weights.sum())
     record = {"log_likelihood": total, "seconds": seconds}
@@ -371,7 +380,11 @@ def _run(
 
 
 def _measured(records: Sequence[Found], measure: str) -> tuple[float, ...]:
-    """Return a measure of each fold: NaN where it has none, and -inf for ``None``."""
+    """Return a measure of each fold from the records of its runs.
+
+    NaN where the run failed, is not done or has no such measure; minus infinity where the record
+    has ``None``, as which JSON keeps it.
+    """
     numbers = []
     for record in records:
         is_whole = "error" not in record and not record.get("unfinished")

@@ -306,9 +306,10 @@ def test_constraints_by_index_hold_in_samples_that_lack_a_column() -> None:
 def test_the_description_of_a_learner_does_not_depend_on_hashes() -> None:
     text = (
         "from functools import partial; import exactlearn as el;"
-        "from exactlearn.evaluation.cross_validation import described;"
+        "from exactlearn.evaluation.cross_validation import learner_identity;"
         "from exactlearn.solvers.constraints import Independence as I;"
-        "print(described(partial(el.learn, constraints=(I(frozenset('abc'), frozenset('de')),))))"
+        "constraints = (I(frozenset('abc'), frozenset('de')),);"
+        "print(learner_identity(partial(el.learn, constraints=constraints)))"
     )
     words = [sys.executable, "-c", text]
     seeds = [{**os.environ, "PYTHONHASHSEED": seed} for seed in "12"]

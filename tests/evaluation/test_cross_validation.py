@@ -11,6 +11,7 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.cross_validation import (
     CrossValidation,
     cross_validate,
+    learn_exact,
     learn_independent,
 )
 from exactlearn.evaluation.metrics import Mean
@@ -72,6 +73,25 @@ def test_differences_are_taken_fold_by_fold() -> None:
         OptionError, match="no 'accuracy' of 'a': expected one of log_likelihood"
     ):
         found.mean("a", "accuracy")
+
+
+def test_a_learner_that_failed_comes_after_all_others() -> None:
+    failed = {"log_likelihood": (np.nan, np.nan), "seconds": (np.nan,) * 2}
+    infinite = {"log_likelihood": (-inf, -1.0), "seconds": (1.0,) * 2}
+    for names in (("failed", "infinite"), ("infinite", "failed")):
+        found = {"failed": failed, "infinite": infinite}
+        assert CrossValidation(names, 2, found).best == "infinite"
+    assert CrossValidation(("failed",), 2, {"failed": failed}).best == "failed"
+
+
+def test_a_constant_column_with_two_declared_states_is_learned() -> None:
+    codes = np.array([[0, -1, 0, 0], [0, -1, 0, 1], [0, -1, 0, 0]] * 4)
+    states = (("n",), ("n", "y"), ("n", "y"), ("n", "y"))
+    table = el.Dataset(codes, tuple("abcd"), states)
+    assert learn_exact(table).names == ("c", "d")
+    failures = cross_validate(table, ["exact"], 2).failures["exact"]
+    assert failures[0].startswith("the model lacks a, b: a learner may leave out")
+    assert "one declared state" in failures[0]
 
 
 def test_missing_cells_are_summed_out_and_weights_count_as_rows() -> None:
