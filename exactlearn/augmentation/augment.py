@@ -1,4 +1,4 @@
-"""The one entry to all augmentation methods."""
+"""Augmentation: missing cells are completed and the network learned together, by any method."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,14 +34,15 @@ METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
     "t-local": augment_local,
     "mode": augment_mode,
 }
-"""The methods of :func:`augment` by name, from the strongest to the weakest claim.
+"""The methods of :func:`augment` by name: three that prove optimality, the hill-climber, and the
+baseline.
 
-A method gets the task and the incumbent to improve. A new one is one function and one entry here.
+Each is a function of the task and of the incumbent, which it improves with every better solution.
 """
 
 
 BDEU = BDeu()
-"""The score that is maximised unless one is named."""
+"""The score that is maximised by default."""
 
 
 @checked_arguments(method=one_of(METHODS))
@@ -63,10 +64,10 @@ def augment(
     checkpoint: str | Path | None = None,
     tidy: bool = False,
 ) -> Augmentation:
-    """Find a DAG and a completion of the missing cells with the highest score together.
+    """Complete the missing cells and learn the network together: the pair of the highest score.
 
-    Eq. (1) of Adel and de Campos, "Learning Bayesian networks with incomplete data by
-    augmentation".
+    Among all DAGs and all completions, that is Eq. (1) of Adel and de Campos, "Learning Bayesian
+    networks with incomplete data by augmentation".
 
     Parameters
     ----------
@@ -75,18 +76,20 @@ def augment(
     score
         The decomposable score to maximise.
     method
-        ``branching`` (a search over the cells' values that bounds families instead of enumerating
-        their completions), ``gadget`` (the paper's reduction), ``exact`` (``branching`` where the
-        score allows it, else ``gadget``), ``t-local`` (the hill-climber) or ``mode`` (fill in each
-        variable's most frequent state, then learn).
+        ``branching`` (branch and bound over the states of the missing cells, which bounds families
+        instead of enumerating their completions), ``gadget`` (the paper's reduction), ``exact``
+        (``branching`` where the score allows it, else ``gadget``), ``t-local`` (the hill-climber)
+        or ``mode`` (fill in each variable's most frequent state, then learn).
     max_parents
         Largest number of parents.
     t, starts
-        Radius and number of starts of the hill-climber: a start that is given, the mode completion,
-        and where hard EM leads from that and from random ones.
+        Of the hill-climber, which also precedes the exact methods: how many cells a move may change
+        (``t-local`` only), and the number of completions from which it starts. They are ``start``
+        if it is given, then the mode completion, then what hard EM makes of the mode completion and
+        of random ones.
     solver
-        Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only, and
-        nothing is proven then).
+        Solver of the network problems inside a method: ``auto``, ``scip``, ``dynamic``, or
+        ``ordering`` (``t-local`` only, and nothing is proven then).
     time_limit
         Seconds; when they are over, the best solution so far is returned.
     seed
@@ -112,8 +115,9 @@ def augment(
     Raises
     ------
     DataError
-        When no row has weight; when an incomplete row has a whole weight above 1, the score is not
-        convex, and the method is exact: the rows that it stands for may be completed differently.
+        When no row has weight. Also for ``exact`` and ``gadget``, when the score is not convex, all
+        weights are whole numbers and that of an incomplete row is above 1: the best completions of
+        the rows that it stands for may differ, but a row has one completion.
     OptionError
         When a method or an option is unknown, or the start does not match the missing cells.
     TooLargeError
@@ -133,9 +137,8 @@ def augment(
     """
     require_weight(dataset)
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(
-        dataset, score, rules, solver, seed, _matching(start, dataset), t, starts
-    )
+    values = _checked_start(start, dataset)
+    task = Task(dataset, score, rules, solver, seed, values, t, starts)
     with Incumbent(
         time_limit, on_event, Checkpoint(checkpoint).folder
     ).running() as incumbent:
@@ -150,10 +153,16 @@ def augment(
     return result
 
 
-def _matching(
+def _checked_start(
     start: Sequence[int] | NDArray[np.integer] | None, dataset: Dataset
 ) -> NDArray[np.int64] | None:
-    """Return a start, or raise where it is no completion of the table."""
+    """Return the start as an array, shape (missing cells,); ``None`` where there is none.
+
+    Raises
+    ------
+    OptionError
+        When it is no completion of the table.
+    """
     if start is None:
         return None
     try:
@@ -184,7 +193,8 @@ def gadget_problem(
     Returns
     -------
     Problem
-        Its optimum is the optimum of the augmentation minus one penalty for each missing cell.
+        The best score of a network in it is the best score of the augmentation minus a constant,
+        ``Gadget.penalty``, for each missing cell (:mod:`exactlearn.augmentation.gadget`).
 
     Raises
     ------
@@ -201,5 +211,5 @@ def gadget_problem(
     """
     rules = FamilyRules.of(max_parents, required, forbidden)
     gadget = reduced(Task(dataset, score, rules))
-    assert gadget is not None, "no limit"
+    assert gadget is not None, "only a time limit ends the reduction, and there is none"
     return gadget.problem
