@@ -51,6 +51,7 @@ def public_objects():
         *el.independences(graph),
         learn_hybrid(network, complete, size_weights=[0.1]),
         ArcStrengths.of(network.names, [el.graphs.cpdag(network.parents)]),
+        el.posterior(el.read_dataset("cancer-mcar-complete"), max_parents=1),
         el.cross_validate(complete, ["independent"], 2),
         Imputed.of(np.full((len(table.missing_cells), 2), 0.5)),
     ]

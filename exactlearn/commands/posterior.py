@@ -23,7 +23,7 @@ from exactlearn.commands.sections import Criterion, Reading
 from exactlearn.commands.tables import load, place
 from exactlearn.errors import OptionError
 from exactlearn.formats.scores import is_score_file
-from exactlearn.reporting.drawing import Drawing, network_drawing
+from exactlearn.reporting.drawing import averaged_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.structure.ess_choice import with_named_score
 from exactlearn.structure.posterior import (
@@ -124,27 +124,17 @@ def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str
     return {**facts, "arcs": arcs.to_dict("records")}
 
 
-def _drawing(posterior: StructurePosterior) -> Drawing:
-    """Return the drawing of the averaged network, edges as wide as they are probable."""
-    averaged = posterior.averaged()
-    widths = {
-        (parent, child): float(posterior.edges[parent, child])
-        for child, parents in enumerate(averaged.parents)
-        for parent in parents
-    }
-    return network_drawing(posterior.names, averaged.parents, strengths=widths)
-
-
 def _write(
     posterior: StructurePosterior, record: Mapping[str, Any], output: Output
 ) -> None:
     """Write the file of the output's suffix; into a folder, all of them."""
     path = output.path
     assert path is not None
+    drawing = averaged_drawing(posterior.averaged(), posterior.edges)
     files = {
         "result.json": partial(write_json, record),
         "arcs.csv": partial(posterior.to_frame().to_csv, index=False),
-        "posterior.svg": partial(write_figure, _drawing(posterior)),
+        "posterior.svg": partial(write_figure, drawing),
     }
     if is_folder(path):
         path.mkdir(parents=True, exist_ok=True)

@@ -98,6 +98,21 @@ def network_drawing(
     return replace(drawing, reversible=marked, strengths=strengths or {})
 
 
+def averaged_drawing(averaged: NamedGraph, edges: NDArray[np.float64]) -> Drawing:
+    """Return the drawing of an averaged network, its arcs as wide as their edges are probable.
+
+    Parameters
+    ----------
+    averaged
+        The network.
+    edges
+        Probability, or strength, of an arc in either direction, shape (n, n).
+    """
+    drawing = structure_drawing(averaged)
+    strengths = {arc: float(edges[arc]) for arc in drawing.arcs}
+    return replace(drawing, strengths=strengths)
+
+
 def with_posteriors(
     drawing: Drawing,
     posterior: Mapping[str, Mapping[str, float]],

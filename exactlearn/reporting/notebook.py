@@ -8,7 +8,6 @@ light and dark themes.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -28,6 +27,7 @@ from exactlearn.queries.posteriors import Answer
 from exactlearn.reporting.description import Table, describe
 from exactlearn.reporting.drawing import (
     Drawing,
+    averaged_drawing,
     decision_graph_drawing,
     network_drawing,
     structure_drawing,
@@ -46,6 +46,7 @@ from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learned_network import LearnedNetwork
+from exactlearn.structure.posterior import StructurePosterior
 
 MAX_ROWS = 5
 MAX_VARIABLES = 30
@@ -123,10 +124,8 @@ def _drawing(value: Any) -> Drawing | None:
             # The posteriors stand in the boxes of the network that was asked.
             plain = network_drawing(names, parents)
             return with_posteriors(plain, value.posterior, value.evidence)
-        case ArcStrengths(names=names):
-            drawing = network_drawing(names, value.averaged().parents, None)
-            strengths = {arc: float(value.edges[arc]) for arc in drawing.arcs}
-            return replace(drawing, strengths=strengths)
+        case ArcStrengths() | StructurePosterior():
+            return averaged_drawing(value.averaged(), value.edges)
         case PartiallyDirectedGraph():
             return _partially_directed_drawing(value)
     if (network := _network_of(value)) is not None:
@@ -173,6 +172,8 @@ def _record(value: Any) -> dict[str, Any]:
             return {"networks": [_network_row(network) for network in networks]}
         case ArcStrengths():
             return {"arcs": value.to_records()}
+        case StructurePosterior():
+            return {"arcs": value.to_frame().head(MAX_ROWS).to_dict("records")}
         case Answer():
             likelihood = value.probability_of_evidence
             return {"probability_of_evidence": likelihood, "posterior": value.posterior}

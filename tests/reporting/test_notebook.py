@@ -32,7 +32,7 @@ WITH_PICTURES = {
         "Certificate",
         "EMResult",
     ),
-    *("DeletionFit", "ArcStrengths", "Imputer", "Answer"),
+    *("DeletionFit", "ArcStrengths", "StructurePosterior", "Imputer", "Answer"),
 }
 WITH_REASONS = {"ESSChoice"}
 WITH_VIEWS = {*WITH_PICTURES, "Dataset", "MissingnessGraph", "Ranking", "Enumeration"}
