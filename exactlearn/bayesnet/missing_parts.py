@@ -303,7 +303,7 @@ PART_OVERHEAD = 16.0
 def subset_sizes(
     part_codes: Codes, cardinalities: Numbers, max_size: int
 ) -> tuple[Floats, Floats]:
-    """Return how many sets of missing variables each part has, and how large their posteriors are.
+    """Return the number of sets of missing variables of each part, and of their configurations.
 
     Parameters
     ----------

@@ -102,6 +102,16 @@ class Folds(NamedTuple):
         return replace(dataset, codes=codes, weights=self.weights[entries])
 
 
+def divisible_rows(weights: Floats) -> int:
+    """Return the number of rows that :func:`divided` has for the folds.
+
+    Where all weights are whole numbers, a row counts as that many rows, otherwise as one.
+    """
+    used = weights[weights > 0]
+    is_whole = (used == np.floor(used)).all()
+    return int(used.sum()) if is_whole else len(used)
+
+
 def divided(
     weights: Floats, folds: int, seed: int, cure: str = "take a longer table"
 ) -> Folds:
@@ -128,15 +138,15 @@ def divided(
     """
     used = np.flatnonzero(weights > 0)
     weights = weights[used]
-    is_repeated = (weights == np.floor(weights)).all()
-    total = int(weights.sum()) if is_repeated else len(used)
+    total = divisible_rows(weights)
     if total < 2:
         raise DataError(
             f"cross-validation needs two rows, found {total} of positive weight: {cure}"
         )
     rng = np.random.default_rng(seed)
     folds = min(folds, total)
-    if not is_repeated or total == len(used):
+    # No row is repeated: the weights are one, or not all whole numbers.
+    if total == len(used):
         return Folds(used, rng.permutation(len(used)) % folds, weights, folds)
     # The repetitions of a row in each fold, shape (rows, folds).
     repetitions = rng.multinomial(weights.astype(np.int64), np.full(folds, 1 / folds))

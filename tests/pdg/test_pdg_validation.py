@@ -161,3 +161,14 @@ def test_graphs_are_judged_only_while_there_is_time(drawn, monkeypatch):
     found = cross_validated(lambda rows: graphs, data, 3, control=Looks(1))
     assert found == Validation.default(3)
     assert len(judged) == len(STRENGTHS)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [2.5, 0.0], [0.5, 0.7]])
+def test_rows_too_few_to_divide_are_learned_without_validation(weights):
+    codes = np.array([[0, 0], [0, 1]])
+    data = Dataset(codes, ("a", "b"), (("x", "y"),) * 2, np.array(weights))
+    for method in ("hybrid", "direct"):
+        found = methods.learn_pdg(data, method=method)
+        assert np.isfinite(log_likelihood(found.graph, data))
+    validation = cross_validated(lambda train: [found.graph], data, 1)
+    assert (validation == Validation.default(1)) == (np.count_nonzero(weights) < 2)

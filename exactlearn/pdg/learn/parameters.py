@@ -46,6 +46,7 @@ from exactlearn.bayesnet.smoothing_choice import (
     SmoothingChoice,
     as_good_as_best,
     divided,
+    divisible_rows,
     maximised,
     validation_terms,
 )
@@ -150,8 +151,7 @@ def choose_graph_smoothing(
     that is an available case anywhere.
     """
     weights = dataset.row_weights
-    is_whole = (weights == np.floor(weights)).all()
-    if (weights.sum() if is_whole else np.count_nonzero(weights)) < 2:
+    if divisible_rows(weights) < 2:
         return SmoothingChoice(1.0, nan, 0)
     folds = divided(weights, FOLDS, seed)
     units = pseudo_counts(graph, prior)
@@ -233,7 +233,7 @@ def cross_validated(
     control
         Once it is over, `Validation.default` is returned.
     """
-    if dataset.row_weights.sum() < 2:
+    if divisible_rows(dataset.row_weights) < 2:
         return Validation.default(graphs)
     folds = divided(dataset.row_weights, FOLDS, seed)
     # Log-likelihood of each held-out row under each graph and strength.
