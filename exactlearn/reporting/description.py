@@ -38,6 +38,7 @@ UNITS: Mapping[str, Unit] = {
             "gap",
             "difference",
             "log_bayes_factor",
+            "log_evidence",
             "log_likelihood",
             "log_likelihood_before",
             "log_likelihood_difference",
