@@ -160,15 +160,16 @@ def choose_ess(
 ) -> ESSChoice:
     """Return the smallest equivalent sample size whose networks predict held-out rows well.
 
-    That is the smallest value within one standard error of the best.
+    That is the smallest value whose mean log-likelihood of held-out rows is within one standard
+    error of the best; the default where the time is too short to compare values.
 
     Parameters
     ----------
     dataset
         Table with or without missing cells; rows count by their weights.
     max_parents
-        Largest number of parents, or ``None`` for no limit; the choice may take fewer where there
-        are many variables, and 3 without a limit.
+        Largest number of parents of the networks; where there are many variables, they have fewer.
+        ``None`` (no limit) counts as 3 here.
     counts
         Where cells are missing, what networks are learned from: ``expected``, or the name of a
         deletion estimator, as ``missing`` of :func:`~exactlearn.structure.learning.learn`.
@@ -180,8 +181,8 @@ def choose_ess(
     values
         Equivalent sample sizes to try; equal ones count once.
     folds
-        Parts that the rows are divided into: 10 when left out, 5 where cells are missing; fewer
-        where there are many variables.
+        Parts that the rows are divided into, by default 10, or 5 where cells are missing; where
+        there are many variables, fewer, down to 3.
 
     Raises
     ------
@@ -205,14 +206,12 @@ def choose_ess(
             "values: expected at least one equivalent sample size, found none"
         )
     values = tuple(dict.fromkeys(values))
-    # A sample of large tables, and few parents of many variables, keep the choice
-    # short.
+    # A sample of large tables, and few parents of many variables, keep the choice short.
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     max_parents = _affordable_parents(dataset.n_variables, max_parents)
     division = _division(dataset, folds, max_parents, seed)
 
-    # By value: for each fold that was done, the log-likelihoods of its rows, shape (rows of the
-    # fold,).
+    # By value: an array for each fold that was done, the log-likelihoods of its rows.
     rows: dict[float, list[NDArray[np.float64]]] = {}
     weights: list[NDArray[np.float64]] = []
     with SearchControl(time_limit).running() as control:
@@ -271,7 +270,7 @@ def _smallest_good(
     weights
         The weights of the rows of each fold.
     max_parents
-        Most parents of the networks.
+        Largest number of parents of the networks.
     """
     tried = sorted(rows)
     weight = np.concatenate(weights)
