@@ -72,7 +72,7 @@ def ancestor_pairs(parents):
         pairs = longer
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(problems())
 def test_sums_are_those_of_the_enumeration(problem):
     posterior = posterior_of_selections(problem)
@@ -213,7 +213,7 @@ def test_permuted_variables_permute_the_answer(problem, random):
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(problems(most=5, spreads=(30.0,)))
 def test_cold_weights_concentrate_on_the_optimum(problem):
     cold = Problem.from_candidates(
