@@ -1,6 +1,6 @@
 """``exactlearn posterior``: the probabilities of arcs and networks, summed over all networks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 
 import exactlearn as el
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import pipeline
 from exactlearn.commands.declarations import Posterior
 from exactlearn.commands.declare import flags_of
@@ -131,9 +131,10 @@ def _write(
     path = output.path
     assert path is not None
     drawing = averaged_drawing(posterior.averaged(), posterior.edges)
-    files = {
+    arcs = posterior.to_frame().to_csv(index=False)
+    files: dict[str, Callable[[Path], object]] = {
         "result.json": partial(write_json, record),
-        "arcs.csv": partial(posterior.to_frame().to_csv, index=False),
+        "arcs.csv": lambda file: atomic_write(file, arcs),
         "posterior.svg": partial(write_figure, drawing),
     }
     if is_folder(path):

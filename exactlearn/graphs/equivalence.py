@@ -13,7 +13,7 @@ partially oriented graph").
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
@@ -396,34 +396,6 @@ def covered_edges(parents: ParentsLike) -> tuple[tuple[Any, Any], ...]:
             if set(family) == {p, *parents[p]}
         )
     )
-
-
-def equivalent_dags(parents: Sequence[Collection[int]]) -> Iterator[Parents]:
-    """Yield the directed acyclic graphs of a graph's Markov class, that graph first.
-
-    Reversing covered arcs leads from each to each (Chickering 1995, Theorem 2).
-
-    Examples
-    --------
-    >>> list(equivalent_dags([(), (0,)]))
-    [((), (0,)), ((1,), ())]
-    """
-    # Families are sorted, so that equal graphs are equal tuples.
-    first = tuple(tuple(sorted(family)) for family in parents)
-    waiting = deque([first])
-    seen = {first}
-    while waiting:
-        dag = waiting.popleft()
-        yield dag
-        # Reverse each covered arc: a neighbour in the class.
-        for parent, child in covered_edges(dag):
-            families = [*dag]
-            families[child] = tuple(p for p in dag[child] if p != parent)
-            families[parent] = tuple(sorted((*dag[parent], child)))
-            neighbour = tuple(families)
-            if neighbour not in seen:
-                seen.add(neighbour)
-                waiting.append(neighbour)
 
 
 @_class_of("pattern")

@@ -25,7 +25,7 @@ from exactlearn._runtime.variable_arguments import (
 )
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestor_matrix, named_parents, strongest_dag
-from exactlearn.graphs.equivalence import NamedGraph, equivalent_dags
+from exactlearn.graphs.equivalence import NamedGraph, cpdag
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import solve
 from exactlearn.solvers.dag_samples import sample_selections
@@ -46,8 +46,8 @@ COUNTS = ("expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar")
 ANCESTOR_SAMPLES = 2_000
 """Networks drawn for ancestors in other parts: a probability has a standard error of .011."""
 
-MAX_CLASS = 100_000
-"""Most networks of a Markov class whose probabilities are added up."""
+MAX_CLASS = 10_000
+"""Most networks of a Markov class whose probabilities are added up, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -188,17 +188,16 @@ class StructurePosterior(
         Raises
         ------
         OptionError
-            When the class has more than 100,000 networks.
+            When the class has more than 10,000 networks.
         """
-        parents = parents_by_index(graph, "graph", self.names)
-        total = 0.0
-        for number, member in enumerate(equivalent_dags(parents)):
-            if number == MAX_CLASS:
-                raise OptionError(
-                    f"graph: its Markov class has more than {MAX_CLASS:,} networks"
-                )
-            total += self._probability(member)
-        return total
+        probability = self._class_probability(
+            parents_by_index(graph, "graph", self.names)
+        )
+        if probability is None:
+            raise OptionError(
+                f"graph: its Markov class has more than {MAX_CLASS:,} networks"
+            )
+        return probability
 
     def mass(self, networks: Iterable[ParentsLike]) -> float:
         """Return the probability that all different networks of a list hold together."""
@@ -267,7 +266,7 @@ class StructurePosterior(
             "log_evidence": self.log_evidence,
             "error": self.error,
             "best_probability": self.best_probability,
-            "class_probability": self.class_probability(self.best),
+            "class_probability": self._class_probability(self.best),
             "parents": named_parents(self.names, self.best),
             "averaged": named_parents(self.names, self.averaged().parents),
             "prior": self.prior,
@@ -278,6 +277,13 @@ class StructurePosterior(
             "left_out": dict(self.left_out),
             "seconds": self.seconds,
         }
+
+    def _class_probability(self, parents: Sequence[Sequence[int]]) -> float | None:
+        """Return the probability of a network's Markov class; ``None`` if that is too large."""
+        markov_class = cpdag(parents)
+        if markov_class.size > MAX_CLASS:
+            return None
+        return sum(map(self._probability, markov_class.members()))
 
     def _probability(self, parents: Sequence[Sequence[int]]) -> float:
         # By rounding a score may exceed the evidence a little.
