@@ -7,8 +7,6 @@ of each arc, parent set and ancestor, and of a network with its Markov class.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +22,17 @@ from exactlearn._runtime.variable_arguments import (
     variable_index,
 )
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.graphs.dag import ancestor_matrix, named_parents, strongest_dag
+from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, cpdag
-from exactlearn.scoring.scores import BDeu, ScoreLike
+from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import solve
-from exactlearn.solvers.dag_samples import sample_selections
-from exactlearn.solvers.posterior import SelectionPosterior, posterior_of_selections
+from exactlearn.solvers.posterior import posterior_of_selections
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.learning import scoring_of, with_score
+from exactlearn.structure.network_distribution import (
+    NetworkDistribution,
+    SummedNetworks,
+)
 from exactlearn.structure.prior import Prior, with_prior
 from exactlearn.structure.selection import Counts, Scoring
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
 COUNTS = ("expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar")
 """What missing cells may be counted by, but for means, which have no probability."""
-
-ANCESTOR_SAMPLES = 2_000
-"""Networks drawn for ancestors in other parts: a probability has a standard error of .011."""
 
 MAX_CLASS = 10_000
 """Most networks of a Markov class whose probabilities are added up, in seconds."""
@@ -61,8 +59,8 @@ class StructurePosterior(
     ----------
     names
         The variables.
-    selections
-        The sums over all networks.
+    networks
+        The probability of each network.
     best
         Parents of each variable in the most probable network, by index.
     counts
@@ -70,6 +68,8 @@ class StructurePosterior(
         table itself.
     prior
         The name of the prior, or ``beliefs``.
+    dataset, score
+        The table and the score of its parent sets; ``None`` where a problem was given.
     left_out
         Columns that were kept out, with the reason.
     seconds
@@ -102,17 +102,19 @@ class StructurePosterior(
     """
 
     names: tuple[str, ...]
-    selections: SelectionPosterior
+    networks: NetworkDistribution
     best: tuple[tuple[int, ...], ...]
     counts: str | None = None
     prior: str = "uniform"
+    dataset: "Dataset | None" = field(default=None, compare=False)
+    score: Score | None = field(default=None, compare=False)
     left_out: Mapping[str, str] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
     @property
     def status(self) -> str:
         """``exact``: all networks are summed, up to :attr:`error`."""
-        return "exact"
+        return self.networks.status
 
     @property
     def claim(self) -> str:
@@ -122,55 +124,46 @@ class StructurePosterior(
     @property
     def log_evidence(self) -> float:
         """Logarithm of the sum of ``exp(score)`` over all networks, by the prior's weights."""
-        return self.selections.log_sum
+        return self.networks.log_evidence
 
     @property
     def error(self) -> float:
         """Bound on the error of a probability by rounding."""
-        return self.selections.error
+        return self.networks.error
 
     @property
     def arcs(self) -> NDArray[np.float64]:
         """Probability of each arc ``[parent, child]``, shape (n, n)."""
-        return self.selections.arcs
+        return self.networks.arcs
 
     @property
     def edges(self) -> NDArray[np.float64]:
         """Probability of an arc in either direction, symmetric, shape (n, n)."""
         return self.arcs + self.arcs.T
 
-    @cached_property
+    @property
     def ancestors(self) -> NDArray[np.float64]:
         """Probability that ``[ancestor, descendant]`` are such, shape (n, n).
 
         It is exact for variables that may form cycles with each other; others are counted in 2,000
         networks drawn from the posterior, which gives a standard error of at most .011.
         """
-        ancestors = self.selections.ancestors.copy()
-        apart = np.isnan(ancestors)
-        if apart.any():
-            # NaN where there is no exact sum: drawn networks are counted.
-            drawn = self._drawn(ANCESTOR_SAMPLES, 0)
-            proportions = np.mean([ancestor_matrix(p) for p in drawn], axis=0)
-            ancestors[apart] = proportions[apart]
-        return ancestors
+        return self.networks.ancestors
 
     @property
     def best_probability(self) -> float:
         """Probability of the most probable network."""
-        return self._probability(self.best)
+        return self.networks.probability(self.best)
 
     def parent_sets(self, variable: str | int) -> dict[tuple[str, ...], float]:
         """Return the parent sets of a variable with their probabilities, the largest first."""
         index = variable_index(variable, "variable", self.names)
-        problem = self.selections.problem
-        candidates = np.arange(problem.first[index], problem.first[index + 1])
-        probabilities = self.selections.candidates[candidates]
-        by_parents = {}
-        for k in np.argsort(-probabilities, kind="stable"):
-            parents = problem.parent_set(int(candidates[k]))
-            by_parents[tuple(self.names[p] for p in parents)] = float(probabilities[k])
-        return by_parents
+        by_index = self.networks.parent_sets(index)
+        ordered = sorted(by_index, key=by_index.__getitem__, reverse=True)
+        return {
+            tuple(self.names[p] for p in parents): by_index[parents]
+            for parents in ordered
+        }
 
     def probability(self, graph: ParentsLike) -> float:
         """Return the probability of one network.
@@ -180,7 +173,8 @@ class StructurePosterior(
         graph
             The network: parents by name or index, arcs, or what has ``parents``.
         """
-        return self._probability(parents_by_index(graph, "graph", self.names))
+        parents = parents_by_index(graph, "graph", self.names)
+        return self.networks.probability(parents)
 
     def class_probability(self, graph: ParentsLike) -> float:
         """Return the probability of the Markov class of a network.
@@ -205,7 +199,7 @@ class StructurePosterior(
         for network in networks:
             parents = parents_by_index(network, "networks", self.names)
             distinct.add(tuple(tuple(sorted(family)) for family in parents))
-        return sum(map(self._probability, distinct))
+        return sum(map(self.networks.probability, distinct))
 
     @checked_arguments()
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedGraph]:
@@ -218,7 +212,8 @@ class StructurePosterior(
         seed
             Seed of the draws.
         """
-        return [NamedGraph.of(self.names, parents) for parents in self._drawn(n, seed)]
+        drawn = self.networks.draw(n, np.random.default_rng(seed))
+        return [NamedGraph.of(self.names, parents) for parents in drawn]
 
     @checked_arguments()
     def averaged(self, threshold: float = 0.5) -> NamedGraph:
@@ -283,23 +278,7 @@ class StructurePosterior(
         markov_class = cpdag(parents)
         if markov_class.size > MAX_CLASS:
             return None
-        return sum(map(self._probability, markov_class.members()))
-
-    def _probability(self, parents: Sequence[Sequence[int]]) -> float:
-        # By rounding a score may exceed the evidence a little.
-        score = self.selections.problem.total(parents)
-        return exp(min(score - self.log_evidence, 0.0)) if isfinite(score) else 0.0
-
-    def _drawn(self, n: int, seed: int) -> list[tuple[tuple[int, ...], ...]]:
-        """Return the parents of each variable in networks drawn from the posterior."""
-        problem = self.selections.problem
-        with SearchControl().running() as control:
-            drawn = sample_selections(
-                self.selections, n, np.random.default_rng(seed), control
-            )
-        return [
-            tuple(map(problem.parent_set, selection)) for selection in drawn.tolist()
-        ]
+        return sum(map(self.networks.probability, markov_class.members()))
 
 
 @checked_arguments(
@@ -416,7 +395,13 @@ def posterior_of_scoring(
         raise _unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
     result = posterior_of_problem(scored.problem, scoring.prior, control, on_progress)
     counts = None if dataset.is_complete else scoring.counts
-    return replace(result, counts=counts, left_out=dataset.left_out)
+    return replace(
+        result,
+        counts=counts,
+        dataset=dataset,
+        score=scoring.score,
+        left_out=dataset.left_out,
+    )
 
 
 def _unfinished(part: str, control: SearchControl) -> BaseException:
@@ -446,7 +431,7 @@ def posterior_of_problem(
     assert best.parents is not None  # there is an acyclic selection
     return StructurePosterior(
         names=problem.names,
-        selections=selections,
+        networks=SummedNetworks(selections),
         best=best.parents,
         prior=prior if isinstance(prior, str) else "beliefs",
         seconds=control.seconds,
