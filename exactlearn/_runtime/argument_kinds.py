@@ -51,7 +51,10 @@ as_labels = partial(as_names, kinds=(str, Integral))
 
 
 def refusal(
-    name: str, expected: str, value: object, instead: str = ""
+    name: str,
+    expected: str,
+    value: object,
+    instead: str = "",
 ) -> ArgumentError:
     """Return the error for an argument of the wrong kind, with what to pass instead."""
     kind = type(value).__name__
@@ -104,7 +107,9 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
 
 
 def instance_of(
-    kinds: type | tuple[type, ...], expected: str, instead: str
+    kinds: type | tuple[type, ...],
+    expected: str,
+    instead: str,
 ) -> Callable[[Any, str], Any]:
     """Return the check that an argument is an instance of one of these classes.
 

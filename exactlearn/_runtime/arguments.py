@@ -236,10 +236,14 @@ def register(**checks: Check | PlainCheck) -> None:
 
 
 as_path = instance_of(
-    (str, os.PathLike), "the path of a file or a folder", "pass a string or a Path"
+    (str, os.PathLike),
+    "the path of a file or a folder",
+    "pass a string or a Path",
 )
 as_generator = instance_of(
-    np.random.Generator, "a numpy Generator", "pass default_rng(seed), say"
+    np.random.Generator,
+    "a numpy Generator",
+    "pass default_rng(seed), say",
 )
 
 _BY_CHECK: dict[Check | PlainCheck, str] = {

@@ -109,7 +109,10 @@ class Event(NamedTuple):
         """The event as a row of a table, under :data:`HEAD`."""
         values = map(_shown, (self.score, self.bound, self.gap))
         return ROW.format(
-            f"{self.seconds:.1f}", self.nodes, self.open_nodes or "-", *values
+            f"{self.seconds:.1f}",
+            self.nodes,
+            self.open_nodes or "-",
+            *values,
         )
 
 
@@ -177,7 +180,11 @@ class SearchControl:
         self.outer = outer
         self._checkpoint = checkpoint
         self.state: Callable[[], Event] = lambda: Event(
-            self.seconds, -inf, inf, 0, None
+            self.seconds,
+            -inf,
+            inf,
+            0,
+            None,
         )
         self.trace: list[tuple[float, float, float]] = []
         self._reported_at = self.begun
@@ -363,7 +370,9 @@ def _is_main_thread() -> bool:
 
 @contextmanager
 def _handling(
-    number: int, handler: Handler, replaced: Collection[Handler]
+    number: int,
+    handler: Handler,
+    replaced: Collection[Handler],
 ) -> Iterator[bool]:
     """Handle a signal in the block, and provide whether, where one of some handlers is set.
 
@@ -469,7 +478,9 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     watcher = threading.Thread(
-        target=_end_after_signal, args=(reader, ended, count), daemon=True
+        target=_end_after_signal,
+        args=(reader, ended, count),
+        daemon=True,
     )
     watcher.start()
     try:
@@ -484,7 +495,9 @@ def ended_by_signal(count: int = 1) -> Iterator[None]:
 
 
 def _end_after_signal(
-    reader: socket.socket, ended: threading.Event, count: int
+    reader: socket.socket,
+    ended: threading.Event,
+    count: int,
 ) -> None:
     """Wait for signals; then end the process unless it ends by itself within the grace period."""
     latest = -inf

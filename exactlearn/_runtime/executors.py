@@ -265,7 +265,10 @@ class Workers(NamedTuple):
         return sum(map(int, self.client.nthreads().values())) or 1
 
     def pieces(
-        self, function: Callable[..., T], shared: Sequence[Any], n_pieces: int
+        self,
+        function: Callable[..., T],
+        shared: Sequence[Any],
+        n_pieces: int,
     ) -> Iterator[T]:
         """Yield the results of a function for the numbers 0 to ``n_pieces - 1``, in order.
 
@@ -351,7 +354,11 @@ def finished(
     def submitted(number: int, first: Sequence[Any]) -> Any:
         arguments = map(partial(_sent, client), (*first, *tasks[number]))
         return client.submit(
-            _unless_stopped, function, stop.name, *arguments, pure=False
+            _unless_stopped,
+            function,
+            stop.name,
+            *arguments,
+            pure=False,
         )
 
     pending = {submitted(number, kept): number for number in range(len(tasks))}
@@ -396,7 +403,9 @@ def _result(future: Any) -> Any:
 
 
 def _unless_stopped(
-    function: Callable[..., T], stop: str, *arguments: Any
+    function: Callable[..., T],
+    stop: str,
+    *arguments: Any,
 ) -> tuple[T, ...]:
     """Return the result of a task in a tuple, which is empty where the search is over already.
 

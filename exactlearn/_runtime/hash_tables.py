@@ -129,7 +129,9 @@ def insert_rows(
 
 
 def weight_by(
-    labels: NDArray[np.integer], weights: NDArray[np.float64], n: int
+    labels: NDArray[np.integer],
+    weights: NDArray[np.float64],
+    n: int,
 ) -> NDArray[np.float64]:
     """Return the weight of the rows of each label below n."""
     return np.bincount(labels, weights, n).astype(np.float64, copy=False)
@@ -173,7 +175,9 @@ class WeightedRows:
         return state | {"_slots": self._slots[:0]}
 
     def add(
-        self, codes: NDArray[Any], weights: NDArray[np.float64]
+        self,
+        codes: NDArray[Any],
+        weights: NDArray[np.float64],
     ) -> NDArray[np.int32]:
         """Add rows with their weights; return where each stands."""
         # Room for the case that all rows are new.

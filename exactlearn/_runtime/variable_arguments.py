@@ -208,7 +208,9 @@ def as_evidence(value: Any, name: str, names: Names) -> Mapping[str, Any]:
 
 
 def parents_by_index(
-    value: Any, name: str, names: Names
+    value: Any,
+    name: str,
+    names: Names,
 ) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable, by index.
 
@@ -286,7 +288,9 @@ def _is_pair(value: Any) -> bool:
 
 
 def _families_of_graph(
-    graph: Any, name: str, names: Sequence[str]
+    graph: Any,
+    name: str,
+    names: Sequence[str],
 ) -> dict[Any, list[int]]:
     """Return the parents of each node of a graph of networkx."""
     if not hasattr(graph, "predecessors"):
@@ -299,7 +303,9 @@ def _families_of_graph(
 
 
 def _families_of_arcs(
-    arcs: Any, name: str, names: Sequence[str]
+    arcs: Any,
+    name: str,
+    names: Sequence[str],
 ) -> dict[Any, list[int]]:
     """Return the parents of each variable that an arc leads to."""
     families = defaultdict(set)

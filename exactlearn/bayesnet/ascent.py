@@ -355,7 +355,10 @@ class Overrelaxation(Generic[M]):
         possible = (plain > 0) & (state.parameters > 0)
         # The step is lengthened in logarithms, so that parameters stay positive.
         ratio = np.divide(
-            plain, state.parameters, out=np.ones_like(plain), where=possible
+            plain,
+            state.parameters,
+            out=np.ones_like(plain),
+            where=possible,
         )
         beyond = np.clip((self.factor - 1) * np.log(ratio), -self.reach, self.reach)
         return self.problem.normalised(plain * np.exp(beyond))

@@ -27,7 +27,11 @@ NO_POSTERIOR = np.empty((1, 0))
 
 
 def marginals(
-    layout: Buckets, tables: Floats, codes: Codes, *, with_posterior: bool = True
+    layout: Buckets,
+    tables: Floats,
+    codes: Codes,
+    *,
+    with_posterior: bool = True,
 ) -> tuple[Floats, Floats]:
     """Return marginals and log-probabilities of rows, as `expect_families` writes them.
 
@@ -41,7 +45,14 @@ def marginals(
     logs = np.empty(len(codes))
     space = space_for(layout, codes)
     expect_families(
-        layout, tables, codes, np.ones(len(codes)), space, logs, NO_COUNTS, posterior
+        layout,
+        tables,
+        codes,
+        np.ones(len(codes)),
+        space,
+        logs,
+        NO_COUNTS,
+        posterior,
     )
     return posterior, logs
 
@@ -130,7 +141,11 @@ def add_marginal(
 
 @in_place_kernel
 def _multiply_cells(
-    cells: Floats, start: int, stop: int, table: Floats, places: Numbers
+    cells: Floats,
+    start: int,
+    stop: int,
+    table: Floats,
+    places: Numbers,
 ) -> None:
     """Multiply cells by those at the places of a table."""
     for c in range(stop - start):
@@ -224,7 +239,11 @@ def _drawn(cells: Floats, start: int, r: int, uniform: float) -> int:
 
 @in_place_kernel
 def collect(
-    layout: Buckets, tables: Floats, row: Codes, maximise: bool, space: Space
+    layout: Buckets,
+    tables: Floats,
+    row: Codes,
+    maximise: bool,
+    space: Space,
 ) -> tuple[int, float]:
     """Fill the buckets of a row and send all messages.
 
@@ -383,7 +402,11 @@ def is_assigned(layout: Buckets, row: Codes, family: int, variable: int) -> bool
 
 @in_place_kernel
 def find_family(
-    layout: Buckets, row: Codes, family: int, bucket: int, space: Space
+    layout: Buckets,
+    row: Codes,
+    family: int,
+    bucket: int,
+    space: Space,
 ) -> None:
     """Write the places of a bucket's cells in a family's table."""
     variables = layout.family[
@@ -426,7 +449,9 @@ def find_places(
     space.places[0] = first
     size = 1
     for t in range(
-        space.member_first[bucket + 1] - 1, space.member_first[bucket] - 1, -1
+        space.member_first[bucket + 1] - 1,
+        space.member_first[bucket] - 1,
+        -1,
     ):
         u = space.members[t]
         next_size = size * layout.cardinality[u]

@@ -39,7 +39,10 @@ On rows not learned from it was at least as good as 1 in nearly all of 24 cases 
 
 @checked_arguments()
 def fit_complete(
-    dataset: DatasetLike, parents: ParentsLike, *, smoothing: float = SMOOTHING
+    dataset: DatasetLike,
+    parents: ParentsLike,
+    *,
+    smoothing: float = SMOOTHING,
 ) -> BayesianNetwork:
     """Estimate the tables of a network with given parents from complete data.
 
@@ -90,7 +93,9 @@ def fit_complete(
 
 
 def checked_families(
-    dataset: Dataset, parents: Sequence[Sequence[int]], smoothing: float
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    smoothing: float,
 ) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable of a table, checked together with the smoothing.
 
@@ -156,7 +161,9 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> Floats:
 
 
 def table_shape(
-    dataset: Dataset, child: int, parents: Sequence[int]
+    dataset: Dataset,
+    child: int,
+    parents: Sequence[int],
 ) -> tuple[int, ...]:
     """Return the numbers of states of a family, the child's last.
 

@@ -219,12 +219,20 @@ def learn_naive_bayes(
                     break
         is_complete = not control.is_over
     return GrownNaiveBayes(
-        models[best], tuple(rows), best, smoothing, weight, is_complete
+        models[best],
+        tuple(rows),
+        best,
+        smoothing,
+        weight,
+        is_complete,
     )
 
 
 def _shrunk(
-    model: NaiveBayes, problem: ComponentEM, rate: float, control: SearchControl
+    model: NaiveBayes,
+    problem: ComponentEM,
+    rate: float,
+    control: SearchControl,
 ) -> Iterator[NaiveBayes]:
     """Yield models of fewer components, as long as merging pairs raises the score by its bound.
 
@@ -298,7 +306,9 @@ def naive_bayes_models(
 
 
 def by_em(
-    problem: ComponentEM, parameters: Floats, control: SearchControl
+    problem: ComponentEM,
+    parameters: Floats,
+    control: SearchControl,
 ) -> EMResult[NaiveBayes]:
     """Return the model after EM from some parameters, as long as the growth of a model takes it."""
     return fitted(
@@ -368,7 +378,10 @@ def _one_component(problem: ComponentEM) -> Floats:
 
 
 def split(
-    problem: ComponentEM, table: Floats, number: int, rng: np.random.Generator
+    problem: ComponentEM,
+    table: Floats,
+    number: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7).
 

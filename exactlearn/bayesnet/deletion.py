@@ -321,7 +321,9 @@ class FamilyEstimator:
         self.informed: dict[int, frozenset[int]] | None = None
         if method.startswith("i"):
             self.informed = separators_of_indicators(
-                self.dataset, self.is_full, separators
+                self.dataset,
+                self.is_full,
+                separators,
             )
 
     @cached_property
@@ -339,7 +341,9 @@ class FamilyEstimator:
         return bool(self.is_full[[*parents, child]].all())
 
     def estimate(
-        self, child: int, parents: Sequence[int]
+        self,
+        child: int,
+        parents: Sequence[int],
     ) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and their estimate.
 
@@ -358,7 +362,11 @@ class FamilyEstimator:
         return self.mixed(child, parents, sorted(frozenset().union(*separators)))
 
     def counted(
-        self, dataset: Dataset, child: int, parents: Sequence[int], name: str
+        self,
+        dataset: Dataset,
+        child: int,
+        parents: Sequence[int],
+        name: str,
     ) -> tuple[Floats, FamilyEstimate]:
         """Count a family in the rows of a table that observe it."""
         counts = full_counts(dataset, child, parents)
@@ -368,7 +376,10 @@ class FamilyEstimator:
         return counts, FamilyEstimate(used, observed, weights)
 
     def mixed(
-        self, child: int, parents: Sequence[int], separators: Sequence[int] | None
+        self,
+        child: int,
+        parents: Sequence[int],
+        separators: Sequence[int] | None,
     ) -> tuple[Floats, FamilyEstimate]:
         """Mix the distributions of a family's partially observed members over groups of rows.
 
@@ -452,7 +463,11 @@ class FamilyEstimator:
         return _Groups(contexts, labels[first], weights)
 
     def _direct(
-        self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
+        self,
+        members: Sequence[int],
+        groups: _Groups,
+        size: int,
+        smoothing: float,
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum the weighted distributions of some variables in groups of rows.
 
@@ -472,7 +487,11 @@ class FamilyEstimator:
         return weight_by(cells, weights, size), totals > 0
 
     def _factored(
-        self, members: Sequence[int], groups: _Groups, size: int, smoothing: float
+        self,
+        members: Sequence[int],
+        groups: _Groups,
+        size: int,
+        smoothing: float,
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Sum the weighted aggregates of all factorisations, as `_direct` does."""
         columns = self.dataset.codes[:, members]
@@ -503,7 +522,9 @@ class FamilyEstimator:
             places = cells[inside] - block.start * lattice
             counts = weight_by(places, weights[inside], n * lattice)
             distributions = factored_distributions(
-                counts.reshape(n, *(sizes + 1)), self.aggregation, smoothing
+                counts.reshape(n, *(sizes + 1)),
+                self.aggregation,
+                smoothing,
             )
             group = numbers[block]
             width = distributions.shape[1]
@@ -526,7 +547,9 @@ class FamilyEstimator:
 
 
 def factored_distributions(
-    counts: Floats, aggregation: Aggregation, smoothing: float
+    counts: Floats,
+    aggregation: Aggregation,
+    smoothing: float,
 ) -> Floats:
     """Estimate the joint distribution of some variables in each of several groups of rows.
 

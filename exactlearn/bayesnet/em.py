@@ -117,7 +117,9 @@ class NetworkEM:
             (dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0)
         )
         self._layout = buckets(
-            self.families, dataset.cardinalities, dataset.codes[self._rows]
+            self.families,
+            dataset.cardinalities,
+            dataset.codes[self._rows],
         )
         codes = dataset.codes[self._rows].astype(np.int16)
         children_first = order[::-1] if leaves_out_barren else ()
@@ -159,7 +161,12 @@ class NetworkEM:
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
             rows = self._codes[block], self._weights[block], self._space
             expect_families(
-                self._layout, parameters, *rows, logs[block], counts, NO_POSTERIOR
+                self._layout,
+                parameters,
+                *rows,
+                logs[block],
+                counts,
+                NO_POSTERIOR,
             )
         of_parts = float(self._weights @ logs)
         # Families observed in full add the logarithms of their parameters.
@@ -181,7 +188,9 @@ class NetworkEM:
         if self.smoothing:
             return self.maximise(state.counts)
         pairs = zip(
-            self.tables(state.counts), self.tables(state.parameters), strict=True
+            self.tables(state.counts),
+            self.tables(state.parameters),
+            strict=True,
         )
         kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
         return self.maximise(np.concatenate([table.ravel() for table in kept]))
@@ -251,7 +260,9 @@ MAX_ITERATIONS = 1000
 
 
 def _with_hidden_variables(
-    value: Any, name: str, states: Mapping[str, Sequence[str]] | None
+    value: Any,
+    name: str,
+    states: Mapping[str, Sequence[str]] | None,
 ) -> Dataset:
     """Return a table with a column for each hidden variable, all its cells missing."""
     dataset = as_dataset(value, name)
@@ -273,7 +284,9 @@ def _with_hidden_variables(
 
 
 def _parents_with_hidden(
-    value: Any, name: str, names: Names
+    value: Any,
+    name: str,
+    names: Names,
 ) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each variable by index; an error says how to declare hidden ones."""
     try:
@@ -388,7 +401,9 @@ def fit_em(
 
 
 def network_of(
-    dataset: Dataset, parents: Sequence[Sequence[int]], parameters: Floats
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    parameters: Floats,
 ) -> BayesianNetwork:
     """Return a network from its parameters, the table of one variable after the other."""
     families = tuple(tuple(family) for family in parents)

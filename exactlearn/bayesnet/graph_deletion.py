@@ -102,7 +102,10 @@ def fit_by_missingness_graph(
 
 
 def _estimate(
-    estimator: FamilyEstimator, child: int, parents: Sequence[int], recovery: Recovery
+    estimator: FamilyEstimator,
+    child: int,
+    parents: Sequence[int],
+    recovery: Recovery,
 ) -> tuple[Floats, FamilyEstimate]:
     """Return the counts of a family, axes as in its table, and their estimate."""
     rows = estimator.dataset
@@ -124,7 +127,10 @@ def _estimate(
 
 
 def _weighted(
-    estimator: FamilyEstimator, child: int, parents: Sequence[int], estimand: Estimand
+    estimator: FamilyEstimator,
+    child: int,
+    parents: Sequence[int],
+    estimand: Estimand,
 ) -> tuple[Floats, FamilyEstimate]:
     """Weight the rows that observe all that the formula needs by inverse probability.
 
@@ -153,7 +159,9 @@ def _weighted(
     # The weighted counts, in proportion to the effective numbers of rows.
     weighted = full_counts(replace(dataset, weights=weights * factors), child, parents)
     squares = full_counts(
-        replace(dataset, weights=weights * factors**2), child, parents
+        replace(dataset, weights=weights * factors**2),
+        child,
+        parents,
     )
     # Kish's effective number of rows replaces the sum of the weights.
     effective = weighted.sum(axis=-1, keepdims=True) * reciprocal(

@@ -80,7 +80,10 @@ class MissingParts:
 
 
 def missing_parts(
-    layout: Buckets, codes: Codes, weights: Floats, children_first: Sequence[int] = ()
+    layout: Buckets,
+    codes: Codes,
+    weights: Floats,
+    children_first: Sequence[int] = (),
 ) -> MissingParts:
     """Return the distinct parts of the rows of a table.
 
@@ -101,7 +104,10 @@ def missing_parts(
     of_cell, pair_row, pair_part = ([np.empty(0, np.int64)] for _ in range(3))
     for block in blocks(n_missing * float(codes.shape[1]), MAX_CODES):
         part_codes, cell_pair, row = _split(
-            layout, codes[block], pruning_order, int(n_missing[block].sum())
+            layout,
+            codes[block],
+            pruning_order,
+            int(n_missing[block].sum()),
         )
         # Equal parts of all blocks are one, with the sum of their weights.
         labels = distinct.add(part_codes, weights[block][row]).astype(np.int64)
@@ -116,7 +122,10 @@ def missing_parts(
 
 
 def log_likelihood_rows(
-    layout: Buckets, tables: Floats, codes: Codes, children_first: Sequence[int]
+    layout: Buckets,
+    tables: Floats,
+    codes: Codes,
+    children_first: Sequence[int],
 ) -> Floats:
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
     parts = missing_parts(layout, codes, np.ones(len(codes)), children_first)
@@ -128,7 +137,10 @@ def log_likelihood_rows(
 
 @kernel
 def _split(
-    layout: Buckets, codes: Codes, pruning_order: Numbers, n_cells: int
+    layout: Buckets,
+    codes: Codes,
+    pruning_order: Numbers,
+    n_cells: int,
 ) -> tuple[Codes, Numbers, Numbers]:
     """Return the parts of all rows, equal ones not merged yet.
 
@@ -170,7 +182,10 @@ def _split(
 
 @in_place_kernel
 def _mark_barren(
-    layout: Buckets, row: Codes, pruning_order: Numbers, barren: NDArray[np.bool_]
+    layout: Buckets,
+    row: Codes,
+    pruning_order: Numbers,
+    barren: NDArray[np.bool_],
 ) -> None:
     """Mark the missing variables whose children are all barren; none with an empty order."""
     for v in pruning_order:
@@ -301,7 +316,9 @@ PART_OVERHEAD = 16.0
 
 
 def subset_sizes(
-    part_codes: Codes, cardinalities: Numbers, max_size: int
+    part_codes: Codes,
+    cardinalities: Numbers,
+    max_size: int,
 ) -> tuple[Floats, Floats]:
     """Return the number of sets of missing variables of each part, and of their configurations.
 
@@ -482,7 +499,13 @@ def _fill(
                         start = space.cell_first[b]
                         stop = space.cell_first[b + 1]
                         add_marginal(
-                            space.cells, start, stop, r, given, probability, first
+                            space.cells,
+                            start,
+                            stop,
+                            r,
+                            given,
+                            probability,
+                            first,
                         )
             node += 1
     return -1

@@ -210,7 +210,10 @@ class NaiveBayes(
 
     @checked_arguments()
     def log_likelihood_rows(
-        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+        self,
+        dataset: DatasetLike,
+        *,
+        unseen: Unseen = "refuse",
     ) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
@@ -286,7 +289,9 @@ def in_pieces(work: Callable[[slice], T], codes: Codes) -> Iterator[T]:
 
 
 def component_posteriors(
-    table: Floats, starts: NDArray[np.int64], codes: Codes
+    table: Floats,
+    starts: NDArray[np.int64],
+    codes: Codes,
 ) -> tuple[Floats, Floats]:
     """Return P(component | row), and the log-likelihood of the observed cells of each row.
 
@@ -328,7 +333,10 @@ def component_posteriors(
 
 @in_place_kernel
 def multiply_rows(
-    table: Floats, starts: NDArray[np.int64], codes: Codes, products: Floats
+    table: Floats,
+    starts: NDArray[np.int64],
+    codes: Codes,
+    products: Floats,
 ) -> None:
     """Write the probability of each row and component, shape (rows, components)."""
     k = table.shape[1]
@@ -344,7 +352,10 @@ def multiply_rows(
 
 @in_place_kernel
 def count_rows(
-    responsibilities: Floats, starts: NDArray[np.int64], codes: Codes, counts: Floats
+    responsibilities: Floats,
+    starts: NDArray[np.int64],
+    codes: Codes,
+    counts: Floats,
 ) -> None:
     """Add the responsibilities of components for rows to the counts of the rows' states."""
     k = responsibilities.shape[1]
@@ -370,7 +381,10 @@ class ComponentEM:
     """
 
     def __init__(
-        self, dataset: Dataset, smoothing: float, control: SearchControl = UNLIMITED
+        self,
+        dataset: Dataset,
+        smoothing: float,
+        control: SearchControl = UNLIMITED,
     ) -> None:
         check_smoothing(smoothing)
         self.dataset = dataset
@@ -390,7 +404,12 @@ class ComponentEM:
     def model(self, parameters: Floats) -> NaiveBayes:
         """Return the model with these parameters."""
         table = self.table(parameters)
-        return NaiveBayes(self.dataset.names, self.states, table[0], table[1:])
+        return NaiveBayes(
+            self.dataset.names,
+            self.states,
+            table[0],
+            table[1:],
+        )
 
     def table(self, parameters: Floats) -> Floats:
         """Return parameters with a column for each component, shape (1 + states, components)."""
@@ -413,7 +432,9 @@ class ComponentEM:
 
         def expect(rows: slice) -> tuple[Floats, Floats]:
             responsibilities, logs = component_posteriors(
-                table, self.starts, self.codes[rows]
+                table,
+                self.starts,
+                self.codes[rows],
             )
             # Expected counts: each row counts by its weight, split between components.
             responsibilities *= self.weights[rows, np.newaxis]
@@ -457,7 +478,9 @@ class ComponentEM:
         totals = np.repeat(np.add.reduceat(table[1:], self.starts), self._sizes, axis=0)
         uniform = np.repeat(1 / self._sizes, self._sizes)[:, None]
         table[1:] = np.where(
-            totals > 0, table[1:] / np.where(totals > 0, totals, 1.0), uniform
+            totals > 0,
+            table[1:] / np.where(totals > 0, totals, 1.0),
+            uniform,
         )
         return table.ravel()
 

@@ -192,7 +192,9 @@ class BayesianNetwork(
         if len(parents) == 1:
             index = index.get_level_values(0)
         return pd.DataFrame(
-            self.tables[variable].reshape(-1, len(columns)), index, columns
+            self.tables[variable].reshape(-1, len(columns)),
+            index,
+            columns,
         )
 
     def check(self) -> None:
@@ -271,7 +273,10 @@ class BayesianNetwork(
 
     @checked_arguments()
     def log_likelihood_rows(
-        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+        self,
+        dataset: DatasetLike,
+        *,
+        unseen: Unseen = "refuse",
     ) -> Floats:
         """Return the natural logarithm of the probability of each row's observed cells.
 
@@ -312,7 +317,10 @@ class BayesianNetwork(
             tables = flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
             logs[incomplete] += log_likelihood_rows(
-                layout, tables, rows, self.order[::-1]
+                layout,
+                tables,
+                rows,
+                self.order[::-1],
             )
         return logs
 

@@ -86,7 +86,9 @@ class Estimand:
 
 
 def probability(
-    variables: Iterable[str], given: Iterable[str] = (), ob: Iterable[str] = ()
+    variables: Iterable[str],
+    given: Iterable[str] = (),
+    ob: Iterable[str] = (),
 ) -> str:
     """Return the text of a probability, given variables and observed cells.
 
@@ -173,7 +175,9 @@ class Recovery:
 
 @checked_arguments(missingness=as_missingness_graph)
 def recoverability(
-    parents: ParentsLike, names: Sequence[str], missingness: MissingnessGraph
+    parents: ParentsLike,
+    names: Sequence[str],
+    missingness: MissingnessGraph,
 ) -> tuple[Recovery, ...]:
     """Decide for each family of a network whether a missingness graph makes it recoverable.
 
@@ -252,7 +256,9 @@ class _IndexedGraph:
         if self.independent({child}, lacking, parents):
             kind = "available cases" if lacking else "frequencies"
             text = probability(
-                self.texts([child]), self.texts(parents), self.sorted(lacking)
+                self.texts([child]),
+                self.texts(parents),
+                self.sorted(lacking),
             )
             return decided(kind, Estimand(text))
         # Informed deletion.
@@ -317,7 +323,9 @@ class _IndexedGraph:
                 return _masks_itself(name)
             masked = self.incomplete(self.causes[v])
             if not self.independent(
-                {indicator}, masked - self.before[v], self.dag[indicator]
+                {indicator},
+                masked - self.before[v],
+                self.dag[indicator],
             ):
                 return f"because R_{name} depends on whether its causes are observed"
             causes = self.sorted(self.causes[v])
@@ -333,7 +341,11 @@ class _IndexedGraph:
         text = f"{_sum_over(over)}P({', '.join([*cells, *map(_indicator, observed)])})"
         text += f" / [{below}]" if below else ""
         return Estimand(
-            text, None, observed, tuple(propensities), is_joint=weighed == needed
+            text,
+            None,
+            observed,
+            tuple(propensities),
+            is_joint=weighed == needed,
         )
 
     def proof(self, child: int, parents: Sequence[int]) -> str | None:

@@ -93,13 +93,17 @@ def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     """Return the buckets of some rows; the last ones made are kept, for rows like these."""
     missing = (codes < 0).any(axis=0).tobytes()
     return _cached_layout(
-        network.parents, tuple(network.cardinalities.tolist()), missing
+        network.parents,
+        tuple(network.cardinalities.tolist()),
+        missing,
     )
 
 
 @lru_cache(MAX_LAYOUTS)
 def _cached_layout(
-    parents: tuple[tuple[int, ...], ...], cardinalities: tuple[int, ...], missing: bytes
+    parents: tuple[tuple[int, ...], ...],
+    cardinalities: tuple[int, ...],
+    missing: bytes,
 ) -> Buckets:
     codes = -np.frombuffer(missing, np.int8)[np.newaxis]
     return buckets(parents, np.array(cardinalities, np.int64), codes)
@@ -190,7 +194,10 @@ def most_probable_completion(
 
 @checked_arguments(draws=SIZE)
 def draw_completions(
-    network: NetworkLike, dataset: DatasetLike, draws: int, rng: np.random.Generator
+    network: NetworkLike,
+    dataset: DatasetLike,
+    draws: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Draw completions from the joint posterior of each row's missing cells.
 
@@ -256,14 +263,23 @@ class _IncompleteRows:
         return parts.codes, of_cell[self.source, self.columns]
 
     def fill(
-        self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: Floats
+        self,
+        codes: NDArray[np.int16],
+        of_cell: NDArray[np.int64],
+        uniform: Floats,
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
         filled = np.empty_like(codes)
         space = space_for(self.layout, codes)
         rows = np.arange(len(codes))
         impossible = fill_cells(
-            self.layout, self.tables, codes, rows, uniform, space, filled
+            self.layout,
+            self.tables,
+            codes,
+            rows,
+            uniform,
+            space,
+            filled,
         )
         if impossible >= 0:
             self.refuse(of_cell == impossible)

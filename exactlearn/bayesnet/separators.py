@@ -36,7 +36,9 @@ Separators = Sequence[str | int] | MissingnessGraph | None
 
 
 def separators_of_indicators(
-    dataset: Dataset, is_full: NDArray[np.bool_], separators: Separators
+    dataset: Dataset,
+    is_full: NDArray[np.bool_],
+    separators: Separators,
 ) -> dict[int, frozenset[int]]:
     """Return the separators of the indicator of each variable with missing cells.
 
@@ -85,7 +87,9 @@ def separators_of_indicators(
 
 
 def learned_separators(
-    dataset: Dataset, variable: int, candidates: NDArray[np.integer]
+    dataset: Dataset,
+    variable: int,
+    candidates: NDArray[np.integer],
 ) -> frozenset[int]:
     """Select the variables that the indicator of a variable depends on by BIC.
 

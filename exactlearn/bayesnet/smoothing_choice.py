@@ -113,7 +113,10 @@ def divisible_rows(weights: Floats) -> int:
 
 
 def divided(
-    weights: Floats, folds: int, seed: int, cure: str = "take a longer table"
+    weights: Floats,
+    folds: int,
+    seed: int,
+    cure: str = "take a longer table",
 ) -> Folds:
     """Divide rows into folds of equal size, at random.
 
@@ -151,7 +154,12 @@ def divided(
     # The repetitions of a row in each fold, shape (rows, folds).
     repetitions = rng.multinomial(weights.astype(np.int64), np.full(folds, 1 / folds))
     row, fold = np.nonzero(repetitions)
-    return Folds(used[row], fold, repetitions[row, fold].astype(np.float64), folds)
+    return Folds(
+        used[row],
+        fold,
+        repetitions[row, fold].astype(np.float64),
+        folds,
+    )
 
 
 def as_good_as_best(log_likelihoods: Floats, weights: Floats) -> NDArray[np.bool_]:
@@ -208,7 +216,10 @@ class LogTerms(NamedTuple):
 
 
 def validation_terms(
-    counts: Floats, units: Floats, distribution: NDArray[np.integer], totals: Floats
+    counts: Floats,
+    units: Floats,
+    distribution: NDArray[np.integer],
+    totals: Floats,
 ) -> LogTerms:
     """Return the cross-validated log-likelihood as a function of smoothing, from counts.
 
@@ -289,7 +300,11 @@ def maximised(score: Callable[[Floats], Floats], folds: int) -> SmoothingChoice:
 
 @checked_arguments()
 def choose_smoothing(
-    dataset: DatasetLike, parents: ParentsLike, *, seed: int = 0, folds: int = FOLDS
+    dataset: DatasetLike,
+    parents: ParentsLike,
+    *,
+    seed: int = 0,
+    folds: int = FOLDS,
 ) -> SmoothingChoice:
     """Return the pseudo-count under which a network predicts held-out rows best.
 
@@ -343,7 +358,10 @@ def choose_smoothing(
 
 
 def _family_terms(
-    dataset: Dataset, child: int, parents: Sequence[int], folds: Folds
+    dataset: Dataset,
+    child: int,
+    parents: Sequence[int],
+    folds: Folds,
 ) -> LogTerms:
     """Return the score of one family; configurations that no row has do not matter."""
     shape = table_shape(dataset, child, parents)

@@ -69,7 +69,12 @@ def elimination_order(
         raise OptionError(f"no elimination rule {rule!r}{did_you_mean(rule, RULES)}")
     matrix = _matrix(adjacency)
     sizes = np.asarray(cardinalities, np.float64)
-    order = greedy_elimination(matrix, sizes, RULES.index(rule), np.ones(len(sizes)))
+    order = greedy_elimination(
+        matrix,
+        sizes,
+        RULES.index(rule),
+        np.ones(len(sizes)),
+    )
     return tuple(order.tolist())
 
 
@@ -179,7 +184,9 @@ def elimination_cost(
 
 @in_place_kernel
 def eliminate(
-    adjacency: NDArray[np.bool_], variable: int, neighbours: NDArray[np.int64]
+    adjacency: NDArray[np.bool_],
+    variable: int,
+    neighbours: NDArray[np.int64],
 ) -> None:
     """Join the neighbours of a variable and take it out of the graph, in place."""
     for u in neighbours:
@@ -223,7 +230,11 @@ def greedy_elimination(
                 continue
             if stale[v]:
                 costs[v] = preference[v] * elimination_cost(
-                    graph, sizes, rule, v, true_places(graph[v])
+                    graph,
+                    sizes,
+                    rule,
+                    v,
+                    true_places(graph[v]),
                 )
                 stale[v] = False
             if best < 0 or costs[v] < costs[best]:

@@ -65,7 +65,9 @@ class Elimination(NamedTuple):
 
 
 def plan_elimination(
-    network: BayesianNetwork, row: Codes, targets: Sequence[int]
+    network: BayesianNetwork,
+    row: Codes,
+    targets: Sequence[int],
 ) -> Elimination:
     """Return the cheapest of a few ways to eliminate all variables but the targets.
 
@@ -98,7 +100,9 @@ def plan_elimination(
 
 
 def _orders(
-    adjacency: Sequence[Collection[int]], sizes: NDArray[np.int64], last: Sequence[int]
+    adjacency: Sequence[Collection[int]],
+    sizes: NDArray[np.int64],
+    last: Sequence[int],
 ) -> Iterator[list[int]]:
     """Yield elimination orders, the last variables given, by each greedy rule and by distance."""
     for rule in RULES:
@@ -156,7 +160,10 @@ def _depth_first(order: Sequence[int], clusters: Sequence[set[int]]) -> list[int
 
 
 def eliminate_to_joint(
-    network: BayesianNetwork, row: Codes, targets: Sequence[int], plan: Elimination
+    network: BayesianNetwork,
+    row: Codes,
+    targets: Sequence[int],
+    plan: Elimination,
 ) -> tuple[Floats, float]:
     """Return the joint posterior of the targets, and the log-probability of the evidence.
 
@@ -214,7 +221,10 @@ def eliminate_to_joint(
 
 
 def _reduced(
-    network: BayesianNetwork, row: Codes, variable: int, position: Mapping[int, int]
+    network: BayesianNetwork,
+    row: Codes,
+    variable: int,
+    position: Mapping[int, int],
 ) -> Factor:
     """Return the family of a variable given the evidence, its axes in order of elimination."""
     family = (*network.parents[variable], variable)
@@ -241,7 +251,9 @@ def _summed_out(
 
 
 def _product(
-    factors: Iterable[Factor], scope: Sequence[int], cardinalities: NDArray[np.int64]
+    factors: Iterable[Factor],
+    scope: Sequence[int],
+    cardinalities: NDArray[np.int64],
 ) -> Floats:
     """Return the product of factors as a table over a scope in order of elimination."""
     product = np.ones([1] * len(scope))

@@ -110,7 +110,10 @@ class NetworkAverage:
         with_indicators = []
         for network in networks:
             fit = fit_with_indicators(
-                dataset, network.parents, graph, smoothing=smoothing
+                dataset,
+                network.parents,
+                graph,
+                smoothing=smoothing,
             )
             with_indicators.append(fit.model)
         return cls(tuple(with_indicators), graph)
@@ -133,22 +136,32 @@ class NetworkAverage:
         )
 
     def drawn(
-        self, table: Dataset, draws: int, rng: np.random.Generator
+        self,
+        table: Dataset,
+        draws: int,
+        rng: np.random.Generator,
     ) -> NDArray[np.int64]:
         """Draw completions from the joint posterior of each row, shape (draws, cells)."""
         return draw_completions(
-            self.networks[0], self.missingness.extended(table), draws, rng
+            self.networks[0],
+            self.missingness.extended(table),
+            draws,
+            rng,
         )
 
 
 def _fit_logistic(
-    dataset: Dataset, learning: Learning, control: SearchControl
+    dataset: Dataset,
+    learning: Learning,
+    control: SearchControl,
 ) -> CellModel | None:
     return fit_logistic(dataset, seed=learning.seed, control=control)
 
 
 def _fit_networks(
-    dataset: Dataset, learning: Learning, control: SearchControl
+    dataset: Dataset,
+    learning: Learning,
+    control: SearchControl,
 ) -> CellModel | None:
     in_time = replace(learning, time_limit=control.remaining)
     networks, _ = bootstrap_networks(dataset, in_time)
@@ -260,7 +273,9 @@ def fit_pool(dataset: Dataset, learning: Learning) -> tuple[Pool, str]:
 
 
 def _fitted(
-    dataset: Dataset, learning: Learning, control: SearchControl
+    dataset: Dataset,
+    learning: Learning,
+    control: SearchControl,
 ) -> dict[str, CellModel]:
     """Return the components that can be fitted within the limit."""
     components: dict[str, CellModel] = {}
@@ -311,7 +326,9 @@ def _ratios(
 
 
 def with_hidden_cells(
-    dataset: Dataset, proportion: float, rng: np.random.Generator
+    dataset: Dataset,
+    proportion: float,
+    rng: np.random.Generator,
 ) -> Dataset:
     """Hide a proportion of the observed cells; each variable keeps one that it has."""
     codes = dataset.codes.copy()

@@ -331,7 +331,11 @@ def augmented(dataset: Dataset, learning: Learning) -> Imputed:
     # Score, bounds and limits are those of the learner; t is the radius of t-local.
     options = _shared(learning)
     result = augment(
-        dataset, settled.score, method=learning.chosen, t=learning.t, **options
+        dataset,
+        settled.score,
+        method=learning.chosen,
+        t=learning.t,
+        **options,
     )
     return replace(_imputed(result), bound=result.bound)
 
@@ -421,7 +425,11 @@ def bootstrap_networks(
                 break
             # Parameters from all rows.
             fit = fit_em(
-                dataset, parents, smoothing=smoothing, starts=1, tolerance=EM_TOLERANCE
+                dataset,
+                parents,
+                smoothing=smoothing,
+                starts=1,
+                tolerance=EM_TOLERANCE,
             )
             network = fit.model
             if k > 0:
@@ -431,7 +439,10 @@ def bootstrap_networks(
 
 
 def _best_parents(
-    sample: Dataset, learning: Learning, factor: float, control: SearchControl
+    sample: Dataset,
+    learning: Learning,
+    factor: float,
+    control: SearchControl,
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return a good DAG of a complete table; ``None`` when time is up.
 
@@ -506,5 +517,8 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     [0.33, 0.67]
     """
     return fit_deletion(
-        dataset, [()] * dataset.n_variables, method="aca", smoothing=0.0
+        dataset,
+        [()] * dataset.n_variables,
+        method="aca",
+        smoothing=0.0,
     ).model

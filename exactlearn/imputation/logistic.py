@@ -170,7 +170,10 @@ class Regressions:
         return weights
 
     def minimise(
-        self, weights: Matrix, penalty: Matrix, control: SearchControl
+        self,
+        weights: Matrix,
+        penalty: Matrix,
+        control: SearchControl,
     ) -> Matrix:
         """Return the weights after some iterations of L-BFGS.
 
@@ -296,7 +299,10 @@ class ChainedLogistic:
 
 
 def fit_logistic(
-    dataset: Dataset, *, seed: int = 0, control: SearchControl = UNLIMITED
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    control: SearchControl = UNLIMITED,
 ) -> ChainedLogistic:
     """Fit a multinomial logistic regression of each variable on all others.
 

@@ -210,7 +210,9 @@ def _ratio(values: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def is_not_at_random(
-    missing: PredictedCells, at_random: PredictedCells, marginals: NDArray[np.float64]
+    missing: PredictedCells,
+    at_random: PredictedCells,
+    marginals: NDArray[np.float64],
 ) -> bool:
     """Return whether the values of missing cells are distributed otherwise than those at random.
 
@@ -262,7 +264,10 @@ def _log_likelihood_ratio(
 
 
 def _drawn_shift(
-    cells: PredictedCells, v: int, p: NDArray[np.float64], pseudo_cells: float
+    cells: PredictedCells,
+    v: int,
+    p: NDArray[np.float64],
+    pseudo_cells: float,
 ) -> tuple[NDArray[np.float64], float, float]:
     """Return the distribution of a variable's cells, its gain, and its gain with the prior.
 
@@ -353,7 +358,10 @@ def shifted(
 
 
 def _own_gain(
-    dataset: Dataset, v: int, missing: PredictedCells, p: NDArray[np.float64]
+    dataset: Dataset,
+    v: int,
+    missing: PredictedCells,
+    p: NDArray[np.float64],
 ) -> float:
     """Return the gain of a dependence of a variable's missing cells on their own values.
 
@@ -382,7 +390,9 @@ def _own_gain(
 
 
 def _gains_by_others(
-    dataset: Dataset, posterior: NDArray[np.float64], missing: NDArray[np.bool_]
+    dataset: Dataset,
+    posterior: NDArray[np.float64],
+    missing: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Return the gain of a dependence on each variable, shape (variables missing, variables)."""
     # Expected states of all cells: indicators of observed ones, posteriors of missing ones.

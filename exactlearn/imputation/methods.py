@@ -371,7 +371,9 @@ class Imputer(Displayed, shown="mode learning network draws"):
         return replace(dataset, codes=codes, names=names, states=states)
 
     def _values(
-        self, table: Dataset, probabilities: Matrix | None = None
+        self,
+        table: Dataset,
+        probabilities: Matrix | None = None,
     ) -> NDArray[np.int64]:
         """Return the state of each missing cell, by the rule of the mode, shape (cells,)."""
         if self._result.values is not None and self._is_augmented(table):
@@ -419,7 +421,10 @@ _Impute = Callable[[Dataset, Learning], Imputed]
 
 
 def _by_learner(
-    learner: Any, impute: _Impute, dataset: Dataset, learning: Learning
+    learner: Any,
+    impute: _Impute,
+    dataset: Dataset,
+    learning: Learning,
 ) -> Imputed:
     """Complete a table by a method whose name says how networks are learned."""
     return impute(dataset, replace(learning, learner=learner))

@@ -221,7 +221,9 @@ def _test(
 
 
 def _permuted(
-    counts: NDArray[np.float64], draws: int, rng: np.random.Generator
+    counts: NDArray[np.float64],
+    draws: int,
+    rng: np.random.Generator,
 ) -> float:
     """Return the share of permutations whose statistic is as large."""
     table = counts.astype(np.int64)
@@ -237,7 +239,9 @@ def _permuted(
 
 @checked_arguments()
 def diagnosed_missingness_graph(
-    dataset: DatasetLike, tests: Sequence[IndicatorTest], rng: np.random.Generator
+    dataset: DatasetLike,
+    tests: Sequence[IndicatorTest],
+    rng: np.random.Generator,
 ) -> MissingnessGraph:
     """Learn what the missing cells of each variable depend on, quickly.
 
@@ -389,5 +393,7 @@ def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:
         wrong = "where cells are missing because of their own or other missing values"
         return Recommendation(method, "", f"{why}; wrong {wrong}")
     return Recommendation(
-        method, str(graph), f"{why}; wrong where the graph lacks a cause"
+        method,
+        str(graph),
+        f"{why}; wrong where the graph lacks a cause",
     )

@@ -246,7 +246,9 @@ def _drawn(proportions: Matrix, rng: np.random.Generator) -> Matrix:
 
 
 def _voted_once_more(
-    proportions: Matrix, dataset: Dataset, votes: int | None
+    proportions: Matrix,
+    dataset: Dataset,
+    votes: int | None,
 ) -> Imputed:
     """Return the answer of proportions of votes, as many as there are rows where not given."""
     voted = cell_probabilities(proportions, dataset)

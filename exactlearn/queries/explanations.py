@@ -143,7 +143,9 @@ def most_probable_states(
 
 
 def _most_probable(
-    graph: DecisionGraph, targets: Sequence[int], k: int
+    graph: DecisionGraph,
+    targets: Sequence[int],
+    k: int,
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, if not too many."""
     # The probability of one of so many configurations must be a float.
@@ -157,7 +159,9 @@ def _most_probable(
 
 
 def _branch_and_bound(
-    graph: DecisionGraph, targets: Sequence[int], k: int
+    graph: DecisionGraph,
+    targets: Sequence[int],
+    k: int,
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, the others summed out.
 
@@ -200,7 +204,10 @@ def _branch_and_bound(
 
 
 def _explanation(
-    graph: NamedVariables, targets: Sequence[int], row: NDArray[np.int16], value: float
+    graph: NamedVariables,
+    targets: Sequence[int],
+    row: NDArray[np.int16],
+    value: float,
 ) -> Explanation:
     """Return the targets' states in a row of codes with a log-probability."""
     states = {graph.names[v]: graph.states[v][row[v]] for v in targets}

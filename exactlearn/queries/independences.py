@@ -227,7 +227,9 @@ def _of_variable(
 
 
 def _nodes(
-    graph: DecisionGraph, v: int, ancestors: Sequence[int]
+    graph: DecisionGraph,
+    v: int,
+    ancestors: Sequence[int],
 ) -> tuple[list[int], tuple[NodeContexts, ...], bool]:
     """Return the ancestors that decide a variable's node, the nodes, and whether these are all.
 

@@ -258,7 +258,9 @@ def _as_network(model: Graphical) -> BayesianNetwork:
 
 
 def _joint_network(
-    p: BayesianNetwork, q: BayesianNetwork, n: int
+    p: BayesianNetwork,
+    q: BayesianNetwork,
+    n: int,
 ) -> tuple[BayesianNetwork, NDArray[np.float64]]:
     """Return a network of p, the nodes of q and the logarithms of q, and the lowest of these.
 

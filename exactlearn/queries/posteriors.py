@@ -207,7 +207,9 @@ def query(
 
 @checked_arguments()
 def joint_posterior(
-    model: ModelLike, evidence: Evidence | None, targets: str | Sequence[str]
+    model: ModelLike,
+    evidence: Evidence | None,
+    targets: str | Sequence[str],
 ) -> NDArray[np.float64]:
     """Return the exact joint distribution of some variables given the evidence.
 
@@ -261,7 +263,9 @@ def joint_posterior(
 
 
 def _eliminated_joint(
-    model: BayesianNetwork, evidence: Evidence | None, targets: Sequence[int]
+    model: BayesianNetwork,
+    evidence: Evidence | None,
+    targets: Sequence[int],
 ) -> NDArray[np.float64] | None:
     """Return the joint posterior by variable elimination; nothing where that is too large."""
     codes = coded_evidence(model, evidence)
@@ -271,7 +275,10 @@ def _eliminated_joint(
     if not is_affordable([plan]):
         return None
     joint, log_probability = eliminate_to_joint(
-        prepared(model), codes, unobserved, plan
+        prepared(model),
+        codes,
+        unobserved,
+        plan,
     )
     if log_probability == -inf:
         refuse_evidence(evidence or {})
@@ -511,7 +518,10 @@ def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
 
 
 def _posteriors(
-    model: Model, codes: NDArray[np.int16], variables: Sequence[int], threads: int
+    model: Model,
+    codes: NDArray[np.int16],
+    variables: Sequence[int],
+    threads: int,
 ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
     """Return the posterior of each variable, and the log-likelihoods, in pieces of rows.
 
@@ -550,7 +560,9 @@ def _posteriors(
 
 
 def _row_posteriors(
-    model: Model, codes: NDArray[np.int16], variables: Sequence[int]
+    model: Model,
+    codes: NDArray[np.int16],
+    variables: Sequence[int],
 ) -> Callable[[NDArray[np.int16]], Rows]:
     """Return the function from rows to posteriors and log-likelihoods that suits these rows.
 
@@ -603,13 +615,18 @@ def _of_one_row(
     for v, plan in zip(targets, plans, strict=True):
         states = slice(first[v], first[v + 1])
         posterior[0, states], log_likelihood = eliminate_to_joint(
-            network, row, [v], plan
+            network,
+            row,
+            [v],
+            plan,
         )
     return posterior, np.array([log_likelihood])
 
 
 def _of_part(
-    model: BayesianNetwork, codes: NDArray[np.int16], part: Sequence[int]
+    model: BayesianNetwork,
+    codes: NDArray[np.int16],
+    part: Sequence[int],
 ) -> Callable[[NDArray[np.int16]], Rows]:
     """Return the function for an ancestral subset of the variables, with 0 for the others."""
     inner = _row_posteriors(subnetwork(model, part), codes[:, part], range(len(part)))

@@ -131,7 +131,11 @@ class FamilyScorer(Protocol):
         """Return scratch space of one thread for sets of a size."""
 
     def score(
-        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: Any
+        self,
+        joined: Joined,
+        level: Level,
+        is_scored: NDArray[np.bool_],
+        space: Any,
     ) -> Scored:
         """Score the families ``is_scored``, and close those that bounds close, in ``best``."""
 
@@ -224,7 +228,9 @@ class Enumeration:
             n_held = 0
             n_sets = math.comb(self.n, size + 1)
             work = _LevelWork(
-                level, _starts(level, self.n, self.scorer.block), size == self.k
+                level,
+                _starts(level, self.n, self.scorer.block),
+                size == self.k,
             )
             n_blocks = len(work.starts) - 1
             for candidates, sets in self._blocks(work, n_blocks, threads, workers):
@@ -250,7 +256,11 @@ class Enumeration:
             on_progress(total, total)
 
     def _blocks(
-        self, work: _LevelWork, n_blocks: int, threads: int, workers: Workers | None
+        self,
+        work: _LevelWork,
+        n_blocks: int,
+        threads: int,
+        workers: Workers | None,
     ) -> Iterator[tuple[SizedCandidates, Level]]:
         """Score the families of one level, a block of sets at a time."""
         if workers is not None:
@@ -263,7 +273,10 @@ class Enumeration:
         return self._score(work, block, self.scorer.space(work.level.sets.shape[1] + 1))
 
     def _score(
-        self, work: _LevelWork, block: int, space: Any
+        self,
+        work: _LevelWork,
+        block: int,
+        space: Any,
     ) -> tuple[SizedCandidates, Level]:
         """Return the candidates of one block, and the sets that stay for the next level."""
         start, stop = work.starts[block : block + 2].tolist()
@@ -330,7 +343,9 @@ def required_parents(child: int, required: frozenset[Arc]) -> list[int]:
 
 
 def less_one(
-    sets: NDArray[np.int32], rows: NDArray[np.int64], t: NDArray[np.int64]
+    sets: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    t: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     """Return some of the sets, each less one element, shape (rows, size - 1)."""
     size = sets.shape[1]
@@ -392,7 +407,11 @@ def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
 
 
 def _join(
-    level: Level, start: int, stop: int, n: int, choose: NDArray[np.int64]
+    level: Level,
+    start: int,
+    stop: int,
+    n: int,
+    choose: NDArray[np.int64],
 ) -> Joined:
     """Return the unions of some sets with those that differ in the first element only.
 
@@ -410,7 +429,13 @@ def _join(
         singles = np.arange(start, stop, dtype=np.int64)[:, None]
         nothing = np.zeros_like(singles)
         best = np.full(singles.shape, -np.inf)
-        return Joined(singles.astype(np.int32), singles[:, 0], nothing, nothing, best)
+        return Joined(
+            singles.astype(np.int32),
+            singles[:, 0],
+            nothing,
+            nothing,
+            best,
+        )
     # The first element is replaced by each that may stand before the second one.
     sets_to_join = level.sets[start:stop]
     if sets_to_join.shape[1] > 1:

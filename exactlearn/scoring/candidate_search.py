@@ -150,7 +150,10 @@ class CandidateSearch:
 
         def identify(variable: int, space: Space) -> tuple[SizedCandidates, bool]:
             return self._search(
-                variable, space, self._deadline(start, variable), is_over
+                variable,
+                space,
+                self._deadline(start, variable),
+                is_over,
             )
 
         searches: Iterator[tuple[SizedCandidates, bool]]
@@ -171,7 +174,10 @@ class CandidateSearch:
         deadline = self._deadline(clock(), 0)
         control = SearchControl.within()
         return self._search(
-            variable, self._space(), deadline, lambda: control.is_stopped
+            variable,
+            self._space(),
+            deadline,
+            lambda: control.is_stopped,
         )
 
     def _space(self) -> Space:
@@ -187,13 +193,22 @@ class CandidateSearch:
         return now + max(0.0, left) / max(1.0, rounds)
 
     def _search(
-        self, variable: int, space: Space, deadline: float, is_over: Callable[[], bool]
+        self,
+        variable: int,
+        space: Space,
+        deadline: float,
+        is_over: Callable[[], bool],
     ) -> tuple[SizedCandidates, bool]:
         """Return the candidates of a variable, and whether nothing was left to be searched."""
         required = required_parents(variable, self.required)
         barred = {p for p, c in self.forbidden if c == variable} | {variable, *required}
         tree = ParentSetTree(
-            self.sums, space, self.max_parents, variable, required, barred
+            self.sums,
+            space,
+            self.max_parents,
+            variable,
+            required,
+            barred,
         )
         limit = self.budget.tables or 2**62
         start = clock()

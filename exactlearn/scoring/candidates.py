@@ -198,7 +198,10 @@ def _single_parents(
     if clock.left == math.inf:
         return [], False
     search = Enumeration(
-        TableScorer(sums, True, arcs[0]), min(max_parents, 1), *arcs, True
+        TableScorer(sums, True, arcs[0]),
+        min(max_parents, 1),
+        *arcs,
+        True,
     )
     singles, finished = _collected(search.run(None, threads), search, clock, clock)
     return singles, finished and max_parents <= 1 and search.exhausted

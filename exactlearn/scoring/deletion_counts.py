@@ -152,7 +152,11 @@ class DeletionScorer:
         """Return nothing: families are scored one by one."""
 
     def score(
-        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: None
+        self,
+        joined: Joined,
+        level: Level,
+        is_scored: NDArray[np.bool_],
+        space: None,
     ) -> Scored:
         """Score the families ``is_scored``; those that no row supports have no score.
 
@@ -178,7 +182,13 @@ class DeletionScorer:
                     raise self._unsupported_error(child, members)
         # Counts of different rows bound no supersets.
         unbounded = np.full(is_scored.shape, np.inf)
-        return Scored(scores, unbounded, np.empty((n, 0)), np.empty(n), np.empty(n))
+        return Scored(
+            scores,
+            unbounded,
+            np.empty((n, 0)),
+            np.empty(n),
+            np.empty(n),
+        )
 
     def family(self, child: int, parents: Sequence[int]) -> float:
         """Return the score of one family.
@@ -195,7 +205,9 @@ class DeletionScorer:
         return scores[0]
 
     def _family_scores(
-        self, members: tuple[int, ...], children: Sequence[int]
+        self,
+        members: tuple[int, ...],
+        children: Sequence[int],
     ) -> list[float]:
         """Return the scores of some variables given the other members; none without any row."""
         counts, estimate = self.estimate(members[-1], members[:-1])
@@ -214,7 +226,10 @@ class DeletionScorer:
         return scores
 
     def _loss(
-        self, table: NDArray[np.float64], n_parents: int, observed: float
+        self,
+        table: NDArray[np.float64],
+        n_parents: int,
+        observed: float,
     ) -> float:
         """Return the loss of a family for the weight of the rows that observe it."""
         if self.counts.method == "node-average":

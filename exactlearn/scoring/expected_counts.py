@@ -145,13 +145,22 @@ def expected_counts(
     is_drawn = np.zeros(len(codes), np.bool_)
     is_drawn[parts.pair_row[is_large[parts.pair_part]]] = True
     drawn, drawn_masses = _drawn(
-        layout, tables, codes[is_drawn], masses[is_drawn], seed
+        layout,
+        tables,
+        codes[is_drawn],
+        masses[is_drawn],
+        seed,
     )
     # The other parts get the joint posteriors of their sets of variables.
     states = np.where(codes < 0, cardinalities, 1)
     order = np.argsort(-((states - 1) * masses[:, None]).sum(axis=0), kind="stable")
     posteriors, impossible = subset_posteriors(
-        layout, tables, parts.codes[~is_large], order, most, control
+        layout,
+        tables,
+        parts.codes[~is_large],
+        order,
+        most,
+        control,
     )
     _refuse_impossible(impossible)
     part = np.full(codes.shape, -1, np.int32)
@@ -178,7 +187,10 @@ def expected_counts(
 
 
 def _are_large(
-    parts: MissingParts, cardinalities: NDArray[np.int64], most: int, most_cells: int
+    parts: MissingParts,
+    cardinalities: NDArray[np.int64],
+    most: int,
+    most_cells: int,
 ) -> NDArray[np.bool_]:
     """Return a mask of the parts that are left when the smallest take ``most_cells``, (parts,)."""
     _, cells = subset_sizes(parts.codes, cardinalities, most)

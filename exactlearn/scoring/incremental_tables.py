@@ -221,7 +221,12 @@ def gains(
         here = cell_of(sets, s, rows.codes, row)
         there = here + by * sets.step[at]
         # The row leaves its cell and joins that of the new state.
-        fall = rise(sets.functions, sets.function[s], sets.cells[here], -w)
+        fall = rise(
+            sets.functions,
+            sets.function[s],
+            sets.cells[here],
+            -w,
+        )
         change[s] = fall + rise(sets.functions, sets.function[s], sets.cells[there], w)
 
 

@@ -278,13 +278,18 @@ class ParentSetTree:
         child = np.full((len(members), 1), self.child, np.int32)
         sets = np.concatenate([child, self._sets(members)], axis=1)
         totals, parents_sums, cells = self.sums.family_sums(
-            sets, self.terms, self.space
+            sets,
+            self.terms,
+            self.space,
         )
         self.n_tables += len(sets)
         return totals - parents_sums, parents_sums, cells
 
     def _score_all(
-        self, node: Places, place: Places, goes_on: Callable[[], bool]
+        self,
+        node: Places,
+        place: Places,
+        goes_on: Callable[[], bool],
     ) -> Places:
         """Score sets, a batch at a time; return the new nodes."""
         first = self.scored.size
@@ -324,7 +329,10 @@ class ParentSetTree:
         return self.scored.append(new)
 
     def _best_subset(
-        self, subset: NDArray[np.void], members: Places, place: Places
+        self,
+        subset: NDArray[np.void],
+        members: Places,
+        place: Places,
     ) -> Floats:
         """Return the best score of a node, and of the new parent with one or none of its own."""
         single = np.where(subset["depth"] > 0, self.single[place], np.nan)

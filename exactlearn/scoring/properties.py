@@ -80,12 +80,16 @@ class Domain(NamedTuple):
 
     @classmethod
     def of(
-        cls, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]
+        cls,
+        cardinalities: NDArray[np.int64],
+        weights: NDArray[np.float64],
     ) -> "Domain":
         """Return the domain of variables with some numbers of states and rows with some weights."""
         is_whole = bool((weights == np.round(weights)).all())
         return cls(
-            tuple(np.unique(cardinalities).tolist()), float(weights.sum()), is_whole
+            tuple(np.unique(cardinalities).tolist()),
+            float(weights.sum()),
+            is_whole,
         )
 
 

@@ -170,7 +170,9 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
         log_start = math.log(ess) - math.log(size)
         positive = np.where(counts > 0, counts, 1.0)
         return np.where(
-            counts > 0, log_start + gammaln(positive) - log_shift * counts, 0.0
+            counts > 0,
+            log_start + gammaln(positive) - log_shift * counts,
+            0.0,
         )
     return np.asarray(
         gammaln(counts + start) - gammaln(start) - log_shift * counts, np.float64
@@ -312,7 +314,10 @@ Each function returns a score for an equivalent sample size and a trade-off (``N
 
 
 def parse_score(
-    name: str, *, ess: float = 1.0, size_weight: float | None = None
+    name: str,
+    *,
+    ess: float = 1.0,
+    size_weight: float | None = None,
 ) -> Score:
     """Return the score of a name in :data:`CRITERIA`, such as ``bdeu`` or ``bic``.
 
@@ -446,7 +451,10 @@ def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
 
 @checked_arguments(parents=named(variables_by_index))
 def score_family(
-    dataset: DatasetLike, child: VariableLike, parents: VariablesLike, score: ScoreLike
+    dataset: DatasetLike,
+    child: VariableLike,
+    parents: VariablesLike,
+    score: ScoreLike,
 ) -> float:
     """Score one family of complete data, in plain numpy.
 
@@ -477,7 +485,10 @@ def score_family(
 
 
 def scored_family(
-    dataset: Dataset, child: int, parents: Sequence[int], score: Score
+    dataset: Dataset,
+    child: int,
+    parents: Sequence[int],
+    score: Score,
 ) -> float:
     """Score a family as :func:`score_family` does, for variables by index alone."""
     counts = family_counts(dataset, child, parents)
@@ -513,7 +524,9 @@ def total_weight(dataset: Dataset) -> float:
 
 
 def family_counts(
-    dataset: Dataset, child: int, parents: Sequence[int]
+    dataset: Dataset,
+    child: int,
+    parents: Sequence[int],
 ) -> NDArray[np.float64]:
     """Count a family, leaving out parent configurations that no row has.
 

@@ -66,7 +66,11 @@ class SetSums:
     """
 
     def __init__(
-        self, score: Score, order: NDArray[np.int32], rows: Rows, depth: int
+        self,
+        score: Score,
+        order: NDArray[np.int32],
+        rows: Rows,
+        depth: int,
     ) -> None:
         self.order = order
         self.rows = rows
@@ -76,7 +80,11 @@ class SetSums:
         sizes = range(1, min(depth, DEEP) + 1)
         n_sizes = sum(math.comb(kinds + size - 1, size) for size in sizes)  # at most
         self.tables = TermTables(
-            score, states, rows.weights, n_sizes=n_sizes, is_expected=is_expected
+            score,
+            states,
+            rows.weights,
+            n_sizes=n_sizes,
+            is_expected=is_expected,
         )
 
     @classmethod
@@ -116,7 +124,10 @@ class SetSums:
         return counting_space(self.rows, max(1, min(depth, len(self.order))))
 
     def sums(
-        self, sets: NDArray[np.int32], terms: Terms, space: Space
+        self,
+        sets: NDArray[np.int32],
+        terms: Terms,
+        space: Space,
     ) -> tuple[Floats, Floats]:
         """Sum every form of function over the tables of some sets.
 
@@ -138,11 +149,19 @@ class SetSums:
         """
         numbers = terms.function[terms.places(set_sizes(self.rows.cardinalities, sets))]
         return self._fill(
-            sets, numbers, np.empty(0), np.empty(0, np.int64), terms, space
+            sets,
+            numbers,
+            np.empty(0),
+            np.empty(0, np.int64),
+            terms,
+            space,
         )
 
     def family_sums(
-        self, sets: NDArray[np.int32], terms: Terms, space: Space
+        self,
+        sets: NDArray[np.int32],
+        terms: Terms,
+        space: Space,
     ) -> tuple[Floats, Floats, Floats]:
         """Sum what the families of one child are made of: the first element of each set.
 
@@ -166,7 +185,12 @@ class SetSums:
         ]
         parents_sums = np.empty(len(sets))
         sums, cells = self._fill(
-            sets, numbers[:, None], parents_sums, parents_numbers, terms, space
+            sets,
+            numbers[:, None],
+            parents_sums,
+            parents_numbers,
+            terms,
+            space,
         )
         return sums[:, 0], parents_sums, cells
 
@@ -185,7 +209,14 @@ class SetSums:
         lengths = (sets >= 0).sum(axis=1)
         data = (self.rows, *space, terms.functions)
         _sum_sets(
-            sets, lengths, *data, numbers, parents_numbers, sums, parents_sums, cells
+            sets,
+            lengths,
+            *data,
+            numbers,
+            parents_numbers,
+            sums,
+            parents_sums,
+            cells,
         )
         return sums, cells
 
@@ -254,7 +285,10 @@ def _sum_sets(
             cells[i] += min(stack.counts[c], 1.0)
         for form in range(numbers.shape[1]):
             sums[i, form] = _sum_counts(
-                functions, numbers[i, form], stack.counts, n_counts
+                functions,
+                numbers[i, form],
+                stack.counts,
+                n_counts,
             )
         # The prefix of the set, without its first element, is the parents.
         if len(parents_sums) > 0:
@@ -314,7 +348,11 @@ class TableScorer:
         return sums.reshape(-1)
 
     def score(
-        self, joined: Joined, level: Level, is_scored: NDArray[np.bool_], space: Space
+        self,
+        joined: Joined,
+        level: Level,
+        is_scored: NDArray[np.bool_],
+        space: Space,
     ) -> Scored:
         """Score the families ``is_scored``, and close those that bounds close."""
         sets = joined.sets
@@ -343,7 +381,9 @@ class TableScorer:
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
         sums[is_counted], cells[is_counted] = self.sums.sums(
-            sets[is_counted], terms, space
+            sets[is_counted],
+            terms,
+            space,
         )
         totals = np.take_along_axis(sums, terms.cell[r], axis=1)
         # Bounds on the supersets (theorems *Distinct cells* and *Entropy*).
@@ -357,7 +397,9 @@ class TableScorer:
             if terms.has_entropy:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
                 entropy = np.fmin.reduce(
-                    largest_penalty(gains, states), axis=1, initial=np.inf
+                    largest_penalty(gains, states),
+                    axis=1,
+                    initial=np.inf,
                 )
         scores = np.where(is_scored, totals - parents_sums - penalty, np.nan)
         return Scored(scores, ceilings, sums, cells, entropy)
@@ -376,7 +418,9 @@ class TableScorer:
         sums = level.sums[joined.nodes, form]
         row, t = np.nonzero(is_scored & np.isnan(sums))
         _, first, number = np.unique(
-            joined.without[row, t], return_index=True, return_inverse=True
+            joined.without[row, t],
+            return_index=True,
+            return_inverse=True,
         )
         parents = less_one(joined.sets, row[first], t[first])
         counted, _ = self.sums.sums(parents, terms, space)

@@ -228,7 +228,11 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
 
 @in_place_kernel
 def _joint_posteriors(
-    missing: MissingCells, stack: Stack, depth: int, variable: int, row: int
+    missing: MissingCells,
+    stack: Stack,
+    depth: int,
+    variable: int,
+    row: int,
 ) -> tuple[int, int]:
     """Return where the posteriors that a missing cell is conditioned by begin.
 
@@ -321,7 +325,11 @@ def _add_entry(
 
 @in_place_kernel
 def _push_entries(
-    rows: Rows, stack: Stack, entries: Entries, depth: int, variable: int
+    rows: Rows,
+    stack: Stack,
+    entries: Entries,
+    depth: int,
+    variable: int,
 ) -> None:
     """Extend the entries by a variable, and add up the totals of configurations.
 
@@ -352,7 +360,13 @@ def _push_entries(
                 first = joint
                 if prefix >= 0:
                     place = _configuration_in_part(
-                        rows, stack, entries, depth, entry, row, part
+                        rows,
+                        stack,
+                        entries,
+                        depth,
+                        entry,
+                        row,
+                        part,
                     )
                     weight /= probability[prefix + place]
                     first += place * r
@@ -409,7 +423,10 @@ def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
 
 @in_place_kernel
 def count_set(
-    subset: NDArray[np.integer], rows: Rows, stack: Stack, entries: Entries | None
+    subset: NDArray[np.integer],
+    rows: Rows,
+    stack: Stack,
+    entries: Entries | None,
 ) -> None:
     """Count a set of variables, for :func:`take_counts`.
 
@@ -444,7 +461,11 @@ def count_set(
 
 @in_place_kernel
 def take_counts(
-    rows: Rows, stack: Stack, entries: Entries | None, depth: int, variable: int
+    rows: Rows,
+    stack: Stack,
+    entries: Entries | None,
+    depth: int,
+    variable: int,
 ) -> int:
     """List the counts of the last set that are not 0 in the stack, and clear its table.
 

@@ -117,7 +117,9 @@ def sparse_candidates(
         ]
         with_parents = [family for family in smallest if len(family) > 1]
         pairs = summed(
-            blocks, partial(_PairCounts, with_parents, names, states), client
+            blocks,
+            partial(_PairCounts, with_parents, names, states),
+            client,
         )
         if control.is_over:
             raise SolverError(
@@ -135,7 +137,9 @@ def sparse_candidates(
         scored: list[tuple[Scores, bool]] = []
         for batch in _batches(families, sizes, pairs.rows):
             projected = summed(
-                blocks, partial(_Projections, batch, names, states), client
+                blocks,
+                partial(_Projections, batch, names, states),
+                client,
             )
             if control.is_over:
                 break
@@ -273,7 +277,10 @@ class _PairCounts:
         weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
         states = range(len(weights))
         return Dataset(
-            np.array([states]).T, (str(v),), (tuple(map(str, states)),), weights
+            np.array([states]).T,
+            (str(v),),
+            (tuple(map(str, states)),),
+            weights,
         )
 
 
@@ -340,7 +347,9 @@ def _family(
 
 
 def _batches(
-    families: Sequence[Family], sizes: Sequence[int], rows: int
+    families: Sequence[Family],
+    sizes: Sequence[int],
+    rows: int,
 ) -> Iterator[list[Family]]:
     """Yield as many families, in order, as are counted at once."""
     batch: list[Family] = []

@@ -365,7 +365,10 @@ class TermTables:
                     penalty[i, r] = size_penalty(self.score, r, q, total)
                     # A superset has one more parent, of at least the fewest states.
                     least_penalty[i, r] = size_penalty(
-                        self.score, r, q * states[0], total
+                        self.score,
+                        r,
+                        q * states[0],
+                        total,
                     )
         return penalty, least_penalty
 

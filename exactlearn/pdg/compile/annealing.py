@@ -150,7 +150,12 @@ class Tree:
 
     def copied(self) -> "Tree":
         """Return a tree that moves change apart from this one."""
-        return Tree(self.neighbours, self.parents[:], self.inside[:], self.children[:])
+        return Tree(
+            self.neighbours,
+            self.parents[:],
+            self.inside[:],
+            self.children[:],
+        )
 
 
 class SetTables:
@@ -268,7 +273,10 @@ class SetTables:
         if inside not in self._tables:
             # The signatures of the new set, by the set above it with its other parts weighed in.
             upper = Conditioned(
-                self.residuals, over, move.above, self._tables[over].signatures
+                self.residuals,
+                over,
+                move.above,
+                self._tables[over].signatures,
             )
             for sibling in sorted(move.beside):
                 upper.weigh(self._tables[tree.inside[sibling]])
@@ -282,7 +290,15 @@ class SetTables:
             for i, child in enumerate(sorted(move.below)):
                 nodes[:, :, i] = lower.weigh(self._tables[tree.inside[child]])
             values, labels, _ = merge_signatures(lower.weights, nodes)
-            self.add(SetTable.of(inside, signatures, values, labels, values[:-1] > 0))
+            self.add(
+                SetTable.of(
+                    inside,
+                    signatures,
+                    values,
+                    labels,
+                    values[:-1] > 0,
+                )
+            )
         return self._tables[inside]
 
     def drop_unused(self, tree: Tree) -> None:

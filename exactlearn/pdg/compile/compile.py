@@ -147,7 +147,11 @@ def compile_network(
     # that its search was interrupted.
     control = SearchControl.within(time_limit)
     budget = IterationBudget(
-        control, steps if forest is None else 0, time_limit, seed, on_event
+        control,
+        steps if forest is None else 0,
+        time_limit,
+        seed,
+        on_event,
     )
     task = _task(network, forest, control, time_limit)
     return _assembled(network, _searched(task, max_size, budget))
@@ -183,7 +187,12 @@ def compile_and_check(
     """
     control = SearchControl.within(time_limit)
     budget = IterationBudget(
-        control, steps, time_limit, seed, on_event, after=CHECK_TIME + after
+        control,
+        steps,
+        time_limit,
+        seed,
+        on_event,
+        after=CHECK_TIME + after,
     )
     with control.running():
         # Within the control, too: a clique tree takes a part of the time.
@@ -278,7 +287,11 @@ def _searched(task: _Task, max_size: int, budget: IterationBudget) -> ForestResu
     until = _given_up_at(budget.control, budget.time_limit)
     try:
         return ForestSearch(
-            task.network, task.forests, budget, max_size, until=until
+            task.network,
+            task.forests,
+            budget,
+            max_size,
+            until=until,
         ).run()
     except TooLargeError as error:
         # Time and size end the search by the same error: tell which limit is to be

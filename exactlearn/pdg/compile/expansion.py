@@ -132,7 +132,9 @@ class Conditioned:
         )
 
     def below(
-        self, inside: int, weights: NDArray[np.float64] | None = None
+        self,
+        inside: int,
+        weights: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the signatures of a set below, and the place in the weights (not 0) of each.
 

@@ -127,7 +127,9 @@ class ForestResult:
 
 
 def first_forests(
-    network: BayesianNetwork, tree: CliqueTree, until: float = np.inf
+    network: BayesianNetwork,
+    tree: CliqueTree,
+    until: float = np.inf,
 ) -> list[VariableForest]:
     """Return the best forest of a clique tree for each connected part, largest part first.
 
@@ -206,11 +208,17 @@ class ForestSearch:
                 if built.cells <= MOST_ANNEALED:
                     self._anneal(i)
         return ForestResult(
-            self._built(), not self._control.is_stopped, self._steps, is_optimal
+            self._built(),
+            not self._control.is_stopped,
+            self._steps,
+            is_optimal,
         )
 
     def _build(
-        self, forest: VariableForest, max_cells: float, until: float
+        self,
+        forest: VariableForest,
+        max_cells: float,
+        until: float,
     ) -> Expansion:
         """Build a graph, unless samples say that it is too large almost surely."""
         if forest.expanded_size(self._residuals.cardinalities) > max_cells:

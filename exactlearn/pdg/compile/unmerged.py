@@ -152,7 +152,9 @@ def _forest(cliques: CliqueTree, n_variables: int, first: int | None) -> Variabl
 
 
 def _distributions(
-    network: BayesianNetwork, cliques: CliqueTree, forest: VariableForest
+    network: BayesianNetwork,
+    cliques: CliqueTree,
+    forest: VariableForest,
 ) -> dict[int, NDArray[np.float64]]:
     """Return P(variable | configuration of its context) for each variable, shape (nodes, states).
 
@@ -175,7 +177,9 @@ def _distributions(
 
 
 def _successors(
-    forest: VariableForest, variable: int, cardinalities: NDArray[np.int64]
+    forest: VariableForest,
+    variable: int,
+    cardinalities: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     """Return the places of the successors of a variable's nodes, shape (nodes, states, children).
 

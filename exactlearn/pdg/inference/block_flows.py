@@ -137,7 +137,13 @@ def block_flows(
                 posterior,
                 counts,
             )
-            _enter_observed(layout, codes[:, start : start + n], scale, rows, posterior)
+            _enter_observed(
+                layout,
+                codes[:, start : start + n],
+                scale,
+                rows,
+                posterior,
+            )
 
 
 @in_place_kernel

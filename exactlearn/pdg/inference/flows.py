@@ -58,7 +58,10 @@ def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
 
 
 def posteriors(
-    graph: DecisionGraph, codes: NDArray[np.integer], *, threads: int | None = None
+    graph: DecisionGraph,
+    codes: NDArray[np.integer],
+    *,
+    threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Return the posterior marginals of all variables given each row (PDG-SEM, equation 21).
 
@@ -86,7 +89,10 @@ def posteriors(
 
 
 def posteriors_and_log_likelihoods(
-    graph: DecisionGraph, codes: NDArray[np.integer], *, threads: int | None = None
+    graph: DecisionGraph,
+    codes: NDArray[np.integer],
+    *,
+    threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return `posteriors` and `log_likelihood_rows` together, for the cost of the former.
 
@@ -94,7 +100,11 @@ def posteriors_and_log_likelihoods(
     """
     posterior = np.zeros((len(codes), graph.n_states))
     logs = expect(
-        graph.layout, graph.parameters, codes, posterior=posterior, threads=threads
+        graph.layout,
+        graph.parameters,
+        codes,
+        posterior=posterior,
+        threads=threads,
     )
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
@@ -191,7 +201,9 @@ def condition(graph: DecisionGraph, codes: NDArray[np.int16]) -> DecisionGraph |
 
 @checked_arguments()
 def sample_rows(
-    graph: DecisionGraph, rows: int, rng: np.random.Generator
+    graph: DecisionGraph,
+    rows: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int16]:
     """Draw independent complete rows.
 

@@ -116,7 +116,13 @@ def learn_direct(
     models: list[LearnedGraph] = []
     with SearchControl.within(time_limit).running() as control:
         structures = _start_structures(
-            rows, dataset, start, scores, significance, seed, control
+            rows,
+            dataset,
+            start,
+            scores,
+            significance,
+            seed,
+            control,
         )
         # One model for each weight, the best over all forests; the first one is always found.
         for score in scores:
@@ -141,7 +147,10 @@ def learn_direct(
         finished = not control.is_over
         for k, model in enumerate(models):
             graph = tuned_smoothing(
-                model.graph, dataset, smoothing=smoothing, seed=seed
+                model.graph,
+                dataset,
+                smoothing=smoothing,
+                seed=seed,
             )
             models[k] = replace(model, graph=graph)
     return LearnedGraphs(tuple(models), finished)

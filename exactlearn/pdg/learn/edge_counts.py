@@ -95,7 +95,11 @@ class StructureScore:
         """Return a graph, perhaps with smoothed parameters, as a result with its score."""
         value = self.of(graph, log_likelihood)
         return LearnedGraph(
-            smoothed or graph, self.size_weight, self.size, value, log_likelihood
+            smoothed or graph,
+            self.size_weight,
+            self.size,
+            value,
+            log_likelihood,
         )
 
 
@@ -274,7 +278,9 @@ def occupied(
 
 
 def improved_by_counts(
-    graph: DecisionGraph, tables: EdgeTables, score: StructureScore
+    graph: DecisionGraph,
+    tables: EdgeTables,
+    score: StructureScore,
 ) -> tuple[DecisionGraph, float] | None:
     """Return the structure after one sweep of splits and one of merges; ``None`` where none gains.
 
@@ -317,7 +323,10 @@ def improved_by_counts(
     # Merge: first the nodes of one label, then all, while a node costs more than a merge loses.
     cells = np.maximum(1, score.cells(split))
     merges = MergeSequence(
-        split, np.concatenate(masses), cells, labels=np.concatenate(labels)
+        split,
+        np.concatenate(masses),
+        cells,
+        labels=np.concatenate(labels),
     )
     merges.merge_until(rate=score.rate)
     merges.join_labels(score.rate)

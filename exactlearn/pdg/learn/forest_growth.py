@@ -54,11 +54,17 @@ def grown_forest(
     waiting: dict[int, NDArray[np.int64]] = {}  # below each variable placed so far
 
     def branch(
-        parent: int, variables: NDArray[np.int64], parts: NDArray[np.int64]
+        parent: int,
+        variables: NDArray[np.int64],
+        parts: NDArray[np.int64],
     ) -> None:
         """Place the root of each component below a variable, or as the root of a tree."""
         for component in dependent_components(
-            rows, variables, parts, significance, control
+            rows,
+            variables,
+            parts,
+            significance,
+            control,
         ):
             root = int(rng.choice(component))
             forest[root] = parent
@@ -124,7 +130,10 @@ def are_dependent(counts: NDArray[np.float64], significance: float) -> bool:
     squares = counts**2 * counts.sum(axis=(1, 2), keepdims=True)
     products = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
     ratios = np.divide(
-        squares, products, out=np.zeros_like(products), where=products > 0
+        squares,
+        products,
+        out=np.zeros_like(products),
+        where=products > 0,
     )
     # one degree of freedom less for each cell without rows
     freedom = max(freedom - np.count_nonzero(counts == 0), 1)

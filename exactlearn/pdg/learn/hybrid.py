@@ -159,11 +159,19 @@ def learn_hybrid(
         path = partial(_merged_graphs, scores=scores, seed=seed, control=control)
         if is_validated:
             learn = relearn or partial(
-                fit_complete, parents=network.parents, smoothing=SMOOTHING
+                fit_complete,
+                parents=network.parents,
+                smoothing=SMOOTHING,
             )
             path = partial(path, model_share=MODEL_SHARE)
             graphs = _validated(
-                path, network, dataset, learn, size_weights is None, seed, control
+                path,
+                network,
+                dataset,
+                learn,
+                size_weights is None,
+                seed,
+                control,
             )
         else:
             graphs = _smoothed(path(network, dataset), dataset, smoothing, control)
@@ -361,7 +369,9 @@ def data_merges(
 
 
 def collapse_unreached(
-    pdg: DecisionGraph, dataset: Dataset, least: float = inf
+    pdg: DecisionGraph,
+    dataset: Dataset,
+    least: float = inf,
 ) -> DecisionGraph:
     """Return the graph without the nodes that no row reaches: edges lead to the most similar ones.
 
@@ -419,7 +429,9 @@ def collapse_unreached(
 
 
 def _staying_nodes(
-    pdg: DecisionGraph, dataset: Dataset, min_expected: float
+    pdg: DecisionGraph,
+    dataset: Dataset,
+    min_expected: float,
 ) -> dict[int, NDArray[np.bool_]]:
     """Return for each variable which of its nodes stay, roots first, shape (nodes,).
 

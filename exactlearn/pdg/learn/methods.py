@@ -138,12 +138,20 @@ def learn_pdg(
             return _from_networks(dataset, network, options)
         start = _start(network, seed)
         return learn_direct(
-            dataset, size=size, start=start, significance=significance, **options
+            dataset,
+            size=size,
+            start=start,
+            significance=significance,
+            **options,
         )
 
 
 def _require_method(
-    option: str, value: object, default: object, owner: Method, method: Method
+    option: str,
+    value: object,
+    default: object,
+    owner: Method,
+    method: Method,
 ) -> None:
     """Refuse an option that only another method has, unless it has its default."""
     if method != owner and value != default:

@@ -123,7 +123,11 @@ def tuned_smoothing(
 
 
 def choose_graph_smoothing(
-    graph: DecisionGraph, dataset: Dataset, *, prior: Prior = "uniform", seed: int = 0
+    graph: DecisionGraph,
+    dataset: Dataset,
+    *,
+    prior: Prior = "uniform",
+    seed: int = 0,
 ) -> SmoothingChoice:
     """Return the pseudo-count under which a graph predicts held-out rows best.
 
@@ -166,7 +170,10 @@ def choose_graph_smoothing(
 
 
 def estimated(
-    graph: DecisionGraph, dataset: Dataset, strength: float | None, seed: int = 0
+    graph: DecisionGraph,
+    dataset: Dataset,
+    strength: float | None,
+    seed: int = 0,
 ) -> DecisionGraph:
     r"""Return a graph with parameters estimated from complete data.
 
@@ -270,7 +277,9 @@ def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:
 
 @kernel
 def available_counts(
-    layout: Layout, codes: NDArray[np.int16], weights: NDArray[np.float64]
+    layout: Layout,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the weight of the rows that are certain to reach a node and have a state there.
 
@@ -345,7 +354,10 @@ class ParameterEM:
         self.total_weight = require_weight(dataset, "refine on")
         if smoothing == "cv":
             smoothing = choose_graph_smoothing(
-                graph, dataset, prior=prior, seed=seed
+                graph,
+                dataset,
+                prior=prior,
+                seed=seed,
             ).smoothing
         self.smoothing = smoothing
         self.pseudo_counts = smoothing * pseudo_counts(graph, prior)
@@ -363,7 +375,10 @@ class ParameterEM:
             If a row is impossible under them; names the row.
         """
         counts, rows = expect_counts(
-            self._layout, parameters, self._codes, self._weights
+            self._layout,
+            parameters,
+            self._codes,
+            self._weights,
         )
         if np.isneginf(rows).any():
             spread = np.zeros(int(self._first.max()) + 1)
@@ -372,7 +387,11 @@ class ParameterEM:
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
         return EMState(
-            iteration, parameters, counts, log_likelihood, log_likelihood + penalty
+            iteration,
+            parameters,
+            counts,
+            log_likelihood,
+            log_likelihood + penalty,
         )
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
@@ -385,7 +404,9 @@ class ParameterEM:
 
 
 def _starts(
-    graph: DecisionGraph, starts: int, seed: int
+    graph: DecisionGraph,
+    starts: int,
+    seed: int,
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the graph's parameters, then random ones with the same zeros."""
     yield graph.parameters
@@ -481,7 +502,11 @@ def smoothed_by_em(
 ) -> DecisionGraph:
     """Return a graph refined with the uniform prior, by one step where there is time for none."""
     result = refine(
-        graph, dataset, smoothing=smoothing, prior="uniform", time_limit=time_limit
+        graph,
+        dataset,
+        smoothing=smoothing,
+        prior="uniform",
+        time_limit=time_limit,
     )
     return (
         result.model if result.iterations else smoothed_once(graph, dataset, smoothing)
@@ -489,7 +514,9 @@ def smoothed_by_em(
 
 
 def smoothed_once(
-    graph: DecisionGraph, dataset: Dataset, smoothing: float
+    graph: DecisionGraph,
+    dataset: Dataset,
+    smoothing: float,
 ) -> DecisionGraph:
     """Return a graph after one step of EM with the uniform prior."""
     codes = aligned_codes(dataset, graph.names, graph.states)

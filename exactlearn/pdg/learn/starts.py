@@ -106,7 +106,9 @@ def mutual_information(
 
 @kernel
 def pair_probabilities(
-    table: NDArray[np.float64], iterations: int, tolerance: float
+    table: NDArray[np.float64],
+    iterations: int,
+    tolerance: float,
 ) -> NDArray[np.float64]:
     """Return the distribution of two variables, with its margins, by EM (PDG-SEM, Algorithm 2).
 
@@ -181,7 +183,11 @@ def pairwise_information(dataset: Dataset) -> NDArray[np.float64]:
     codes = np.ascontiguousarray(dataset.codes, np.int16)
     weights = dataset.row_weights
     return mutual_information(
-        codes, weights, dataset.cardinalities, ITERATIONS, TOLERANCE
+        codes,
+        weights,
+        dataset.cardinalities,
+        ITERATIONS,
+        TOLERANCE,
     )
 
 

@@ -242,12 +242,17 @@ def structural_em_graph(
             graph = smoothed_by_em(graph, rows, smoothing, control.remaining)
     fields = vars(last.model) | {"graph": graph}
     return StructuralEMGraph(
-        **fields, models=tuple(models), converged=converged, finished=finished
+        **fields,
+        models=tuple(models),
+        converged=converged,
+        finished=finished,
     )
 
 
 def _first_graph(
-    forest: Literal["forest", "tree"] | ArrayLike, rows: Dataset, score: StructureScore
+    forest: Literal["forest", "tree"] | ArrayLike,
+    rows: Dataset,
+    score: StructureScore,
 ) -> DecisionGraph:
     """Return the graph over a forest of largest mutual information, or one that is given."""
     if not isinstance(forest, str):
@@ -259,7 +264,10 @@ def _first_graph(
 
 
 def structural_em_rounds(
-    dataset: Dataset, *, seed: int = 0, **options: Any
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    **options: Any,
 ) -> StructuralEMGraph:
     """Return the best model of structural EM from a forest, a tree and networks.
 
@@ -308,7 +316,9 @@ def _better(best: StructuralEMGraph, model: StructuralEMGraph) -> StructuralEMGr
 
 
 def drawn_completion(
-    graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator
+    graph: DecisionGraph,
+    dataset: Dataset,
+    rng: np.random.Generator,
 ) -> Dataset:
     """Return a table whose missing cells are drawn, each by the cell's posterior distribution."""
     first_states = np.cumsum(dataset.cardinalities)[:-1]
@@ -318,6 +328,11 @@ def drawn_completion(
         rows = np.flatnonzero(codes[:, v] < 0)
         states = np.empty(len(rows), np.int16)
         cumulative = posterior[rows].cumsum(axis=1)
-        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), states)
+        draw(
+            cumulative,
+            np.arange(len(rows)),
+            rng.random(len(rows)),
+            states,
+        )
         codes[rows, v] = states
     return Dataset(codes, dataset.names, dataset.states, dataset.weights)

@@ -103,7 +103,9 @@ class PopulatedGraph:
 
 
 def populate(
-    rows: Dataset, forest: NDArray[np.int32], successors: Successors
+    rows: Dataset,
+    forest: NDArray[np.int32],
+    successors: Successors,
 ) -> PopulatedGraph:
     """Send rows through a structure, and leave out what none of them reaches.
 
@@ -141,7 +143,10 @@ def populate(
 
 
 def expanded_structure(
-    rows: Dataset, forest: NDArray[np.int32], support: float, most_nodes: int
+    rows: Dataset,
+    forest: NDArray[np.int32],
+    support: float,
+    most_nodes: int,
 ) -> dict[int, NDArray[np.int32]]:
     """Return a structure with a node for each edge that enough rows take.
 
@@ -269,7 +274,9 @@ def redirect_edges(
 
 
 def choose_heads(
-    flows: NDArray[np.float64], heads: NDArray[np.int32], cost: float
+    flows: NDArray[np.float64],
+    heads: NDArray[np.int32],
+    cost: float,
 ) -> NDArray[np.int32]:
     """Return the best head of each edge, after removing nodes that gain less than they cost.
 
@@ -409,12 +416,18 @@ def improved(
     first = state(0, populated)
     least_gain = score_tolerance(rows.n_variables, total_weight(rows))
     return ascend(
-        first, step, iterations=SWEEPS, least_gain=least_gain, control=control
+        first,
+        step,
+        iterations=SWEEPS,
+        least_gain=least_gain,
+        control=control,
     )[0]
 
 
 def split_and_merge(
-    populated: PopulatedGraph, rows: Dataset, score: StructureScore
+    populated: PopulatedGraph,
+    rows: Dataset,
+    score: StructureScore,
 ) -> PopulatedGraph:
     """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
     tables, _ = expected_edge_counts(populated.graph, rows)

@@ -214,7 +214,10 @@ class DecisionGraph(
         return part
 
     def _part(
-        self, array: NDArray[Any], offsets: NDArray[np.int64], variable: int
+        self,
+        array: NDArray[Any],
+        offsets: NDArray[np.int64],
+        variable: int,
     ) -> NDArray[Any]:
         """Return the part of a flat array that belongs to a variable's nodes.
 
@@ -278,7 +281,9 @@ class DecisionGraph(
         return self.with_parameters(self.relative(counts, self.parameters))
 
     def relative(
-        self, counts: NDArray[np.float64], otherwise: NDArray[np.float64]
+        self,
+        counts: NDArray[np.float64],
+        otherwise: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return the relative counts of each node; where it has none, other parameters.
 
@@ -330,7 +335,10 @@ class DecisionGraph(
 
     @checked_arguments()
     def log_likelihood_rows(
-        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+        self,
+        dataset: DatasetLike,
+        *,
+        unseen: Unseen = "refuse",
     ) -> NDArray[np.float64]:
         """Return the natural logarithm of the probability of each row's observed cells.
 

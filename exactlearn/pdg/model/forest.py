@@ -127,7 +127,9 @@ class VariableForest:
 
 
 def forest_over(
-    adjacency: Sequence[frozenset[int]], parents: Sequence[int], part: Sequence[int]
+    adjacency: Sequence[frozenset[int]],
+    parents: Sequence[int],
+    part: Sequence[int],
 ) -> VariableForest:
     """Return a tree given by its parents, with the context of each variable.
 
@@ -207,7 +209,9 @@ def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
 
 
 def clique_orders(
-    tree: CliqueTree, cardinalities: Sequence[int], component: Sequence[int]
+    tree: CliqueTree,
+    cardinalities: Sequence[int],
+    component: Sequence[int],
 ) -> list[tuple[int, ...]]:
     """Return orders of a component's variables, each with another clique of the tree as its root.
 
@@ -222,7 +226,9 @@ def clique_orders(
 
 
 def _top_down(
-    tree: CliqueTree, members: set[int], rank: dict[int, tuple[int, int, int]]
+    tree: CliqueTree,
+    members: set[int],
+    rank: dict[int, tuple[int, int, int]],
 ) -> tuple[int, ...]:
     """List the new variables of each clique (THESIS, 4.55), from the root down."""
     order: dict[int, None] = {}

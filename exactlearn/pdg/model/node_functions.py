@@ -80,7 +80,9 @@ class NodeFunction:
 
 
 def _is_within(
-    functions: NDArray[np.int64], first: int, after: NDArray[np.int64]
+    functions: NDArray[np.int64],
+    first: int,
+    after: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return the mask of the functions of the level that begins at ``first``."""
     return (functions >= first) & (functions < first + len(after))
