@@ -30,7 +30,7 @@ class NetworkDistribution(Protocol):
 
     @property
     def status(self) -> str:
-        """How probabilities were found: ``exact``, say."""
+        """The way to the probabilities, as in ``exact``."""
 
     @property
     def log_evidence(self) -> float:
@@ -113,7 +113,9 @@ class SummedNetworks(ByValue, shown="log_evidence error"):
         if apart.any():
             # NaN where there is no exact sum: drawn networks are counted.
             drawn = self.draw(ANCESTOR_SAMPLES, np.random.default_rng(0))
-            proportions = np.mean([ancestor_matrix(p) for p in drawn], axis=0)
+            proportions = np.mean(
+                [ancestor_matrix(parents) for parents in drawn], axis=0
+            )
             ancestors[apart] = proportions[apart]
         return ancestors
 

@@ -160,10 +160,11 @@ class StructurePosterior(
         index = variable_index(variable, "variable", self.names)
         by_index = self.networks.parent_sets(index)
         ordered = sorted(by_index, key=by_index.__getitem__, reverse=True)
-        return {
-            tuple(self.names[p] for p in parents): by_index[parents]
-            for parents in ordered
-        }
+        by_name = {}
+        for parents in ordered:
+            names = tuple(self.names[p] for p in parents)
+            by_name[names] = by_index[parents]
+        return by_name
 
     def probability(self, graph: ParentsLike) -> float:
         """Return the probability of one network.
