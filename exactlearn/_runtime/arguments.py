@@ -258,7 +258,7 @@ _BY_CHECK: dict[Check | PlainCheck, str] = {
     as_labels: "drop",
     as_names: "missing",
     all_of(NUMBERS["size_weight"]): "size_weights",
-    named(as_evidence): "evidence",
+    named(as_evidence): "evidence do",
     named(parents_by_index): "parents",
     named(arcs_by_index): "required forbidden",
     named(variable_index): "child",

@@ -739,6 +739,9 @@ class Query(sections.ModelReading):
     ----------
     evidence
         An observation; a number that is no state means the bin that holds it; repeatable.
+    do
+        A variable of a network that is set by intervention, so that its parents do not matter;
+        hidden common causes are assumed away; repeatable.
     targets
         Variable whose posterior is wanted; repeatable.  [default: all without evidence]
     best
@@ -754,6 +757,7 @@ class Query(sections.ModelReading):
     Examples
     --------
     exactlearn query asia -e smoke=yes -t lung
+    exactlearn query asia --do bronc=yes -e dysp=yes -t smoke
     exactlearn query asia -e smoke=yes --best 2 --json
     exactlearn query asia -e dysp=yes -t lung -t bronc --map --joint
     """
@@ -762,6 +766,7 @@ class Query(sections.ModelReading):
     evidence: Mapping[str, str] = option(
         {}, flags=("--evidence", "-e"), metavar="NAME=STATE", read=pairs
     )
+    do: Mapping[str, str] = option({}, metavar="NAME=STATE", read=pairs)
     targets: tuple[str, ...] = option((), flags=("--target", "-t"), metavar="NAME")
     best: int | None = option(None, least=1, metavar="K")
     map: bool = option(False, excludes=("best",))

@@ -251,12 +251,21 @@ def run_query(options: Query, output: Output) -> Answer:
     evidence = options.evidence
     targets = list(dict.fromkeys(options.targets)) or None
     remarks: list[str] = []
-    answer = el.query(model, evidence, targets)
+    answer = el.query(model, evidence, targets, do=options.do)
     record: dict[str, Any] = {
         "evidence": dict(evidence),
+        "do": dict(options.do),
         "posterior": answer.posterior,
         "probability_of_evidence": answer.probability_of_evidence,
     }
+    n_facts = len(record)
+    if options.do:
+        # Other answers are those of the network without the arcs into what is set.
+        model = el.queries.mutilated_network(model, options.do)
+        evidence = {**evidence, **options.do}
+        remarks.append(
+            "The intervention takes arcs as causes, and assumes hidden common causes away"
+        )
     # MAP is the best of the explanations
     n_explanations = 1 if options.map else options.best
     if n_explanations is not None:
@@ -278,7 +287,7 @@ def run_query(options: Query, output: Output) -> Answer:
         record["statements"] = [variable.describe(n_contexts) for variable in stated]
         record["independences"] = [variable.to_dict() for variable in stated]
     shown = dict(record)
-    if len(record) > 3 and not targets:  # another answer was asked for
+    if len(record) > n_facts and not targets:  # another answer was asked for
         del shown["posterior"]
     return output.save(record, shown=shown, remarks=remarks)
 

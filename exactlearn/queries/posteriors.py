@@ -42,6 +42,7 @@ from exactlearn.pdg.inference.flows import (
     posteriors_and_log_likelihoods,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.interventions import mutilated_network
 from exactlearn.queries.model_graphs import GRAPHS, Model, as_graph, compiled_once
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ class Answer(Displayed):
     evidence
         What was given: for each observed variable its state, with the weight 1.
     model
-        The model that was asked.
+        The model that was asked; under an intervention the network without the arcs into the
+        variables that were set.
+    do
+        What was set by intervention, as ``evidence``.
 
     Examples
     --------
@@ -110,6 +114,7 @@ class Answer(Displayed):
     log_probability_of_evidence: float
     evidence: dict[str, dict[str, float]] = field(default_factory=dict)
     model: Model | None = field(default=None, compare=False)
+    do: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return the posteriors of the first targets, and the probability of the evidence."""
@@ -149,6 +154,8 @@ def query(
     model: ModelLike,
     evidence: Evidence | Any = None,
     targets: str | Sequence[str] | None = None,
+    *,
+    do: Evidence | Any = None,
 ) -> Answer:
     """Return the exact posterior marginals of the targets given the evidence.
 
@@ -165,11 +172,17 @@ def query(
         bin that holds it.
     targets
         Target variables, or one; all without evidence when left out.
+    do
+        Variables of a network that are set by intervention, with their states: their parents do
+        not matter then, and evidence is what is observed after it
+        (:func:`~exactlearn.queries.interventions.mutilated_network`). The answer is one of causes
+        where arcs are, and no hidden common causes are there.
 
     Raises
     ------
     OptionError
-        If a variable or state is unknown; near names are offered.
+        If a variable or state is unknown, where near names are offered; a variable is both
+        observed and set; or an intervention is on a model that is no network.
     DataError
         If the evidence has probability zero.
     TooLargeError
@@ -181,28 +194,58 @@ def query(
     >>> network = el.read_network("asia")
     >>> el.query(network, {"smoke": "yes", "dysp": "yes"}, "bronc")
     Answer(bronc: yes 0.8802, no 0.1198; P(evidence) 0.2764)
+    >>> el.query(network, {"dysp": "yes"}, "smoke", do={"bronc": "yes"})
+    Answer(smoke: yes 0.5028, no 0.4972; P(evidence) 0.8065)
     """
     evidence = evidence or {}
+    if do:
+        model = mutilated_network(model, do)
+    states = with_interventions(evidence, do)
     # A query is that of a table with one row.
-    codes = coded_evidence(model, evidence)
+    codes = coded_evidence(model, states)
     if targets is None:
-        targets = [name for name in model.names if name not in evidence]
+        targets = [name for name in model.names if name not in states]
     variables = [model.index(name) for name in targets]
     posteriors, (log_probability,) = _posteriors(model, codes[None], variables, 1)
     if log_probability == -inf:
-        refuse_evidence(evidence)
+        refuse_evidence(evidence, do)
     answers = {}
     for v, (posterior,) in zip(variables, posteriors, strict=True):
-        states = zip(model.states[v], posterior.tolist(), strict=True)
-        answers[model.names[v]] = dict(states)
-    observed = np.flatnonzero(codes >= 0).tolist()
+        probabilities = zip(model.states[v], posterior.tolist(), strict=True)
+        answers[model.names[v]] = dict(probabilities)
+    # The state of each variable that is observed or set, with the weight 1.
+    observed: dict[str, dict[str, float]] = {}
+    interventions: dict[str, dict[str, float]] = {}
+    for v in np.flatnonzero(codes >= 0).tolist():
+        name = model.names[v]
+        given = observed if name in evidence else interventions
+        given[name] = {model.states[v][codes[v]]: 1.0}
     return Answer(
         posterior=answers,
         probability_of_evidence=exp(log_probability),
         log_probability_of_evidence=float(log_probability),
-        evidence={model.names[v]: {model.states[v][codes[v]]: 1.0} for v in observed},
+        evidence=observed,
         model=model,
+        do=interventions,
     )
+
+
+def with_interventions(evidence: Evidence, do: Evidence | None) -> Evidence:
+    """Return the states of all variables that are observed or set by intervention.
+
+    Raises
+    ------
+    OptionError
+        If a variable is both.
+    """
+    interventions = do or {}
+    for name in evidence:
+        if name in interventions:
+            raise OptionError(
+                f"variable {name!r} is set by 'do' and stands in the evidence, too: leave it out"
+                " of one of them"
+            )
+    return {**evidence, **interventions}
 
 
 @checked_arguments()
@@ -680,10 +723,17 @@ def conditional(model: Model, evidence: Evidence | None) -> DecisionGraph:
     return given
 
 
-def refuse_evidence(evidence: Evidence) -> NoReturn:
+def refuse_evidence(evidence: Evidence, do: Evidence | None = None) -> NoReturn:
     """Raise the `DataError` of evidence that has probability zero."""
-    shown = ", ".join(f"{name}={label_of(state)}" for name, state in evidence.items())
+    place = "the model"
+    if do:
+        place = f"the intervention do({_listed(do)})"
     raise DataError(
-        f"the evidence {shown} has probability zero under the model, so it has no posterior;"
-        " correct it, or use a model with smoothed parameters"
+        f"the evidence {_listed(evidence)} has probability zero under {place}, so it has no"
+        " posterior; correct it, or use a model with smoothed parameters"
     )
+
+
+def _listed(states: Evidence) -> str:
+    """Return the states of variables as a message has them."""
+    return ", ".join(f"{name}={label_of(state)}" for name, state in states.items())

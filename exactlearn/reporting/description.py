@@ -373,7 +373,7 @@ def probability(p: float) -> Share:
 def _is_fact(name: str, value: Any) -> bool:
     """Return whether a value stands in one line: no table, and no section of its own."""
     if isinstance(value, Mapping):
-        return not value or name == "evidence"
+        return not value or name in ("evidence", "do")
     if not isinstance(value, list) or name in SENTENCES:
         return True
     # A list of texts, of numbers or of pairs of them.

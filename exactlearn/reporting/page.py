@@ -242,7 +242,7 @@ def legend(drawing: Drawing, width: str = "") -> str:
         "Dashed: an equivalent network has the arc the other way.": drawing.reversible,
         f"Width: {width}.": drawing.strengths,
         "Bars: posterior probabilities.": drawing.bars,
-        "Yellow: observed.": drawing.observed,
+        "Yellow: observed or set.": drawing.observed,
     }
     return " ".join(line for line, marked in lines.items() if marked)
 
@@ -251,8 +251,8 @@ def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Marku
     """Return the posteriors in the picture of the network, where there is one."""
     if not content.parents:
         return Markup("")
-    evidence = answer.get("evidence") or {}
-    observed = {variable: {str(state): 1.0} for variable, state in evidence.items()}
+    states = {**(answer.get("evidence") or {}), **(answer.get("do") or {})}
+    observed = {variable: {str(state): 1.0} for variable, state in states.items()}
     plain = network_drawing(list(content.parents), _families(content.parents))
     drawing = with_posteriors(plain, answer["posterior"], observed)
     return _picture(drawing, name, legend(drawing))

@@ -187,7 +187,7 @@ def test_a_posterior_is_drawn_in_the_network_that_was_asked(tmp_path):
     answers = text[text.index('id="posterior"') :]
     posterior = el.query(el.read_network("asia"), {"smoke": "yes"}).posterior
     assert answers.count('class="share" x=') == 1 + sum(map(len, posterior.values()))
-    assert "Yellow: observed." in answers
+    assert "Yellow: observed or set." in answers
 
 
 def test_a_lone_record_and_models_give_what_they_hold(folders, tmp_path):
