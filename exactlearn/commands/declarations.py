@@ -5,7 +5,7 @@ The modules that do the work import the whole package, so that they are imported
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from exactlearn.commands import sections
 from exactlearn.commands.declare import (
@@ -57,6 +57,15 @@ CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
 ]
 KindName = Literal["dag", "pattern", "cpdag"]
+
+PRIORS = ("uniform", "fair")
+"""Names of priors over networks, as in :mod:`exactlearn.structure.prior`."""
+
+
+def _prior(**about: Any) -> Any:
+    """Return the field of a prior over networks: its name, or a file of beliefs."""
+    metavar = "uniform|fair|FILE.csv"
+    return option("uniform", reads=True, words=PRIORS, metavar=metavar, **about)
 
 
 class Run(sections.OnCluster):
@@ -224,7 +233,7 @@ class Solve(
     start: str | None = option(
         None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
     )
-    prior: str = option("uniform", metavar="uniform|fair|FILE.csv", hidden=True)
+    prior: str = _prior(hidden=True)
     counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",))
     threads: int | None = option(None, in_files=True)
@@ -1015,7 +1024,7 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
     groups: ClassVar = {"Score": "prior counts", "Search": "samples"}
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
-    prior: str = option("uniform", metavar="uniform|fair|FILE.csv")
+    prior: str = _prior()
     counts: EstimatedCountsName = "expected"
     samples: int = option(0, least=0, metavar="N")
 

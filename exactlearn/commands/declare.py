@@ -47,6 +47,8 @@ class About:
         Whether it is an argument without a name.
     reads, writes
         Whether it names a file that the command reads, or writes.
+    words
+        Values of such an option that name no file.
     in_run
         What it is in a step of a run file that does not say: a key of ``[data]``, or a file that
         the run has written.
@@ -77,6 +79,7 @@ class About:
     positional: bool = False
     reads: bool = False
     writes: bool = False
+    words: tuple[str, ...] = ()
     in_run: str | None = None
     unless: tuple[str, ...] = ()
     only: str = ""
@@ -93,6 +96,11 @@ class About:
 
         suffixes = re.sub("NETWORK|MODEL", ".bif", self.metavar or "")
         return tuple(suffix for suffix in SUFFIXES if suffix in suffixes)
+
+    def is_file(self, value: Any) -> bool:
+        """Return whether a value of the option names a file."""
+        names_files = self.reads or self.writes
+        return names_files and value is not None and value not in self.words
 
     def take_range(self, kind: NumberKind) -> None:
         """Take the range of a kind of number, where the option has none of its own."""
@@ -272,7 +280,7 @@ class Declared:
         for name, option in self.known().items():
             about = about_of(option)
             value = getattr(self, name)
-            if (about.reads or about.writes) and value is not None:
+            if about.is_file(value):
                 yield name, value, about
 
     @property

@@ -9,16 +9,18 @@ stands in double quotes.
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import exactlearn as el
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.files import read_text
 from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing
 from exactlearn.data.codes import repeated
-from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.imputation import Learner
@@ -124,12 +126,28 @@ def constraints(search: sections.Limited, names: Sequence[str]) -> dict[str, Any
 
 
 def prior_of(value: str) -> Prior:
-    """Return a prior over networks by its name, or the beliefs of a CSV file."""
+    """Return a prior over networks by its name, or the beliefs of a CSV file.
+
+    Raises
+    ------
+    FormatError
+        When the file is no table, or a probability is no number.
+    """
     if value in PRIORS:
         return value
     import pandas as pd
 
-    return pd.read_csv(locate(value, ".csv"), dtype={"parent": str, "child": str})
+    path = locate(value, ".csv")
+    text = StringIO(read_text(path))
+    kinds = {"parent": str, "child": str, "probability": float}
+    try:
+        # A variable may be called NA.
+        return pd.read_csv(text, dtype=kinds, keep_default_na=False)
+    except ValueError as error:
+        raise FormatError(
+            f"{path}: expected a table with the columns parent, child and probability, found "
+            f"another text ({str(error).strip()}); write a line 'smoke,lung,0.8' for each belief"
+        ) from None
 
 
 def scoring(

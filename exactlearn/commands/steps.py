@@ -159,7 +159,8 @@ def checked(table: Mapping[str, Any], beside: Path) -> Table:
     for kind, entry in readers:
         for key, about in _abouts(kind).items():
             name = entry.get(key)
-            if about.reads and isinstance(name, str) and not is_own(name, written):
+            is_input = about.reads and isinstance(name, str) and about.is_file(name)
+            if is_input and not is_own(name, written):
                 entry[key] = _located(name, beside)
     return run
 

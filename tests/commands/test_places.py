@@ -48,6 +48,8 @@ def contents(folder):
         f"{SOLVE} --start own.json -o own.json",
         f"{SOLVE} --start own.json --certificate own.json",
         f"{SOLVE} --start own.bif -o d",
+        f"{SOLVE} --prior own.json -o own.json",
+        "posterior own.bif --prior own.csv -o hard.csv",
         "fit own.bif own.csv -o own.bif",
         "fit own.json own.csv -o own.bif --missingness own.bif",
         "graph own.json -o own.json",

@@ -77,6 +77,30 @@ def test_what_has_no_sum_is_refused(words, message):
     assert message in fails("posterior", *words)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x90\xff",
+        b'parent,child,probability\nCancer,Xray,0.9,4\n"x',
+        b"parent,child,probability\nCancer,Xray,likely\n",
+    ],
+)
+def test_a_file_that_holds_no_beliefs_is_named(tmp_path, content):
+    file = tmp_path / "beliefs.csv"
+    file.write_bytes(content)
+    message = fails("solve", "cancer-mcar-complete", "--prior", file)
+    assert str(file) in message
+    assert "fault of exactlearn" not in message
+
+
+def test_beliefs_on_a_variable_called_na_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text("NA,b\n" + "0,1\n1,0\n" * 5)
+    (tmp_path / "beliefs.csv").write_text("parent,child,probability\nNA,b,0.99\n")
+    words = (tmp_path / "t.csv", "--prior", tmp_path / "beliefs.csv")
+    assert run_json("solve", *words)["parents"] == {"NA": [], "b": ["NA"]}
+
+
 def test_a_constraint_on_the_whole_network_has_no_sum(tmp_path):
     (tmp_path / "adjacent.toml").write_text('required_adjacent = ["smoke - lung"]')
     message = fails(

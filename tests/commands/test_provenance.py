@@ -98,6 +98,33 @@ def test_several_files_are_one_table_with_one_hash(tmp_path):
     }
 
 
+@pytest.mark.parametrize("command", ["solve", "posterior"])
+def test_the_file_of_a_prior_is_an_input(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    beliefs = tmp_path / "fair.csv"
+    beliefs.write_text("parent,child,probability\nCancer,Xray,0.9\n")
+    (tmp_path / "fair").write_text("a file, and no prior")
+    words = (command, "cancer-mcar-complete", "--max-parents", 1, "--prior")
+    believed = signed_json(*words, beliefs)["made_by"]["inputs"]
+    entry = {"name": "fair.csv", "sha256": digest(beliefs), "option": "prior"}
+    assert entry in believed
+    assert len(signed_json(*words, "fair")["made_by"]["inputs"]) == 1
+
+
+def test_the_file_of_a_prior_lies_beside_the_run_file(tmp_path):
+    (tmp_path / "beliefs.csv").write_text("parent,child,probability\nCancer,Xray,0.9\n")
+    file = tmp_path / "run.toml"
+    head = 'pipeline = false\n[data]\nfile = "cancer-mcar-complete"\n'
+    priors = (
+        '[[solve]]\noutput = "a"\nprior = "beliefs.csv"\n[[solve]]\nprior = "fair"\n'
+    )
+    file.write_text(head + priors)
+    run("run", file, "-o", tmp_path / "out", "-q")
+    steps = json.loads((tmp_path / "out" / "result.json").read_text())["steps"]
+    options = [step["made_by"]["options"]["prior"] for step in steps]
+    assert options == [str(tmp_path / "beliefs.csv"), "fair"]
+
+
 def test_what_cannot_be_hashed_has_no_hash(tmp_path):
     assert sha256([tmp_path / "none.csv"]) is None
     assert sha256([tmp_path]) is None
