@@ -28,7 +28,9 @@ from .sum_kernels import (
     SetSums,
     list_supersets,
     look_beyond,
+    power_of_two,
     scratch_space,
+    squeezed,
 )
 
 
@@ -64,8 +66,9 @@ def sample_selections(
         for part, scratch in zip(posterior.parts, spaces, strict=True):
             n = part.n_variables
             candidates = np.zeros(n, np.int64)
-            _draw(
-                part.first,
+            draw_dag(
+                part.first[:-1],
+                part.first[1:],
                 part.parents,
                 part.mantissa,
                 part.exponent,
@@ -81,8 +84,9 @@ def sample_selections(
 
 
 @in_place_kernel
-def _draw(
-    first: NDArray[np.int64],
+def draw_dag(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
     parents: NDArray[np.int64],
     mantissa: NDArray[np.float64],
     exponent: NDArray[np.int64],
@@ -93,7 +97,7 @@ def _draw(
     scratch: Scratch,
     selection: NDArray[np.int64],
 ) -> None:
-    """Draw one DAG of a part: the candidate of each variable."""
+    """Draw one DAG: the candidate of each variable, between where its candidates begin and end."""
     n = len(selection)
     before = -1
     placed = 0
@@ -106,8 +110,8 @@ def _draw(
         for i in range(n):
             if (layer >> i) & 1:
                 selection[i] = _draw_parent_set(
-                    first[i],
-                    first[i + 1],
+                    begin[i],
+                    end[i],
                     before,
                     placed,
                     parents,
@@ -131,7 +135,6 @@ def _draw_layer(
     scratch: Scratch,
 ) -> int:
     """Return the next layer as bits; ``before`` is negative for the first one."""
-    smallest = 1 - len(powers)
     n_beyond = look_beyond(placed, sums, scratch)
     list_supersets(placed, -outer.exponent[placed], n_beyond, scratch)
     _look_back(before, n_beyond, sums, powers, scratch)
@@ -140,8 +143,7 @@ def _draw_layer(
     # outer(S + T), relative to the weights of T
     for t in range(1 << n_beyond):
         union = np.uint64(scratch.union[t])
-        shift = max(scratch.shift[t] + outer.exponent[union], smallest)
-        scale = powers[np.uint64(shift - smallest)]
+        scale = power_of_two(scratch.shift[t] + outer.exponent[union], powers)
         high[t] = outer.high[union] * scale
         low[t] = outer.low[union] * scale
     layer = 0
@@ -176,17 +178,15 @@ def _look_back(
     scratch: Scratch,
 ) -> None:
     """Note ``A_i(S')``, relative to the scale of ``A_i(S)``, of the variables beyond S."""
-    smallest = 1 - len(powers)
     for j in range(n_beyond):
         scratch.earlier[j] = 0.0
         scratch.earlier_low[j] = 0.0
         if before >= 0:
             i = scratch.variable[j]
-            below = (1 << i) - 1
-            at = (before & below) | ((before >> 1) & ~below)
-            shift = max(sums.exponent[i, at] - scratch.exponent[j], smallest)
-            scratch.earlier[j] = sums.high[i, at] * powers[shift - smallest]
-            scratch.earlier_low[j] = sums.low[i, at] * powers[shift - smallest]
+            at = squeezed(before, i)
+            scale = power_of_two(sums.exponent[i, at] - scratch.exponent[j], powers)
+            scratch.earlier[j] = sums.high[i, at] * scale
+            scratch.earlier_low[j] = sums.low[i, at] * scale
 
 
 @in_place_kernel
@@ -233,7 +233,6 @@ def _draw_parent_set(
     uniform: float,
 ) -> int:
     """Return one of the candidates with all parents placed, and a parent in the last layer."""
-    smallest = 1 - len(powers)
     # the largest exponent of those candidates, which weights are relative to
     largest = np.int64(-1 << 62)
     for c in range(begin, end):
@@ -242,15 +241,13 @@ def _draw_parent_set(
     total = 0.0
     for c in range(begin, end):
         if is_next(parents[c], before, placed):
-            shift = max(exponent[c] - largest, smallest)
-            total += mantissa[c] * powers[shift - smallest]
+            total += mantissa[c] * power_of_two(exponent[c] - largest, powers)
     threshold = uniform * total
     total = 0.0
     drawn = -1
     for c in range(begin, end):
         if is_next(parents[c], before, placed) and (drawn < 0 or total <= threshold):
-            shift = max(exponent[c] - largest, smallest)
-            total += mantissa[c] * powers[shift - smallest]
+            total += mantissa[c] * power_of_two(exponent[c] - largest, powers)
             drawn = c
     return drawn
 

@@ -22,7 +22,8 @@ from exactlearn.errors import OptionError, SolverError, TooLargeError
 
 from .components import strong_parts
 from .problem import Problem
-from .sums import PartSums, split_weights, squeezed, sum_over_dags, sum_parent_sets
+from .sum_kernels import POWERS, add_probabilities
+from .sums import PartSums, split_weights, sum_over_dags, sum_parent_sets
 
 LIMIT = 20
 """Most variables of one part: 20 take a minute and 0.7 GB, each further one three times as long."""
@@ -74,18 +75,17 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
         """
         probabilities = np.zeros(len(self.candidate))
         for i in range(self.n_variables):
-            exponent = self.sums.parent_sums.exponent[i]
-            sums = self.sums.non_descendants[i].copy()
-            # each set takes over from its supersets, bit by bit
-            for bit in range(self.n_variables - 1):
-                halves = sums.reshape(-1, 2, 1 << bit)
-                exponents = exponent.reshape(-1, 2, 1 << bit)
-                lower = (exponents[:, 0] - exponents[:, 1]).astype(np.int32)
-                halves[:, 0] += np.ldexp(halves[:, 1], lower)
-            its = self.child == i
-            at = squeezed(self.parents[its], i)
-            lower = (self.exponent[its] - exponent[at]).astype(np.int32)
-            probabilities[its] = np.ldexp(self.mantissa[its], lower) * sums[at]
+            its = slice(self.first[i], self.first[i + 1])
+            add_probabilities(
+                i,
+                self.parents[its],
+                self.mantissa[its],
+                self.exponent[its],
+                self.sums.parent_sums.exponent[i],
+                self.sums.non_descendants[i].copy(),
+                POWERS,
+                probabilities[its],
+            )
         return probabilities
 
     def ancestors(self) -> NDArray[np.float64]:

@@ -23,6 +23,9 @@ from .double_double import (
 SMALLEST = -1000
 """Smaller powers of two are taken for 0: nothing that is added to is smaller than 2^-20."""
 
+NEVER = -(1 << 50)
+"""Exponent of the weight 0."""
+
 POWERS = np.concatenate([[0.0], 2.0 ** np.arange(SMALLEST + 1, 1)])
 """The powers of two from ``SMALLEST`` to 0, shape (1 - SMALLEST,)."""
 
@@ -118,6 +121,155 @@ def scratch_space(n: int) -> Scratch:
 
 
 @in_place_kernel
+def squeezed(members: int, variable: int) -> int:
+    """Return a set of other variables as a number without the bit of ``variable``."""
+    below = (1 << variable) - 1
+    return (members & below) | ((members >> 1) & ~below)
+
+
+@in_place_kernel
+def power_of_two(exponent: int, powers: NDArray[np.float64]) -> float:
+    """Return ``2 ** exponent`` for an exponent up to 0; 0 where that is too small."""
+    smallest = 1 - len(powers)
+    return float(powers[np.uint64(max(exponent, smallest) - smallest)])
+
+
+@in_place_kernel
+def sum_inside(
+    variable: int,
+    parents: NDArray[np.int64],
+    mantissa: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+    sums: ParentSums,
+    powers: NDArray[np.float64],
+) -> None:
+    """Sum the weights of a variable's parent sets inside each set, by a zeta transform.
+
+    Parents are bits; a parent set that holds the variable itself is left out.
+    """
+    high = sums.high[variable]
+    low = sums.low[variable]
+    largest = sums.exponent[variable]
+    n_sets = len(high)
+    for t in range(n_sets):
+        high[t] = 0.0
+        low[t] = 0.0
+        largest[t] = NEVER
+    # the largest exponent of a parent set inside each set
+    for c in range(len(parents)):
+        if not (parents[c] >> variable) & 1:
+            at = squeezed(parents[c], variable)
+            largest[at] = max(largest[at], exponent[c])
+    bit = 1
+    while bit < n_sets:
+        for larger in range(n_sets):
+            if larger & bit:
+                largest[larger] = max(largest[larger], largest[larger ^ bit])
+        bit <<= 1
+    # weights relative to it
+    for c in range(len(parents)):
+        if not (parents[c] >> variable) & 1:
+            at = squeezed(parents[c], variable)
+            high[at] += mantissa[c] * power_of_two(exponent[c] - largest[at], powers)
+    add_subsets(high, low, largest, powers)
+
+
+@in_place_kernel
+def find_heaviest(
+    exponent: NDArray[np.int64],
+    inner: NDArray[np.int64],
+    outer: NDArray[np.int64],
+) -> None:
+    """Note the exponents of the heaviest DAG on each set, and of its heaviest extension.
+
+    Weights count as their powers of two; a set grows by one variable, whose parents lie inside.
+    """
+    n = len(exponent)
+    last = (1 << n) - 1
+    for members in range(last + 1):
+        inner[members] = NEVER
+        outer[members] = NEVER
+    inner[0] = 0
+    outer[last] = 0
+    for members in range(last):
+        for i in range(n):
+            if not (members >> i) & 1:
+                larger = members | (1 << i)
+                heaviest = inner[members] + exponent[i, squeezed(members, i)]
+                inner[larger] = max(inner[larger], heaviest)
+    for members in range(last - 1, -1, -1):
+        for i in range(n):
+            if not (members >> i) & 1:
+                larger = members | (1 << i)
+                heaviest = outer[larger] + exponent[i, squeezed(members, i)]
+                outer[members] = max(outer[members], heaviest)
+
+
+@in_place_kernel
+def note_non_descendants(
+    sets: NDArray[np.int64],
+    only_root: NDArray[np.float64],
+    inner: NDArray[np.float64],
+    non_descendants: NDArray[np.float64],
+) -> None:
+    """Note for some sets how probable each is as the non-descendants of each variable beyond.
+
+    ``inner`` has the sums over the DAGs on each set, divided by the total; without the factor of
+    the variable itself, ``non_descendants`` has shape (n, 2 ** (n - 1)).
+    """
+    for place in range(len(sets)):
+        members = sets[place]
+        for i in range(len(non_descendants)):
+            if not (members >> i) & 1:
+                probability = only_root[place, i] * inner[members]
+                non_descendants[i, squeezed(members, i)] = probability
+
+
+@in_place_kernel
+def add_probabilities(
+    variable: int,
+    parents: NDArray[np.int64],
+    mantissa: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+    largest: NDArray[np.int64],
+    non_descendants: NDArray[np.float64],
+    powers: NDArray[np.float64],
+    probabilities: NDArray[np.float64],
+) -> None:
+    """Add to each parent set of a variable its probability: all sets that hold its parents.
+
+    ``largest`` has the exponents of the sums inside each set; the probabilities of the sets of
+    non-descendants are overwritten.
+    """
+    add_supersets(non_descendants, largest, powers)
+    for c in range(len(parents)):
+        if not (parents[c] >> variable) & 1:
+            at = squeezed(parents[c], variable)
+            weight = mantissa[c] * power_of_two(exponent[c] - largest[at], powers)
+            probabilities[c] += weight * non_descendants[at]
+
+
+@in_place_kernel
+def add_supersets(
+    sums: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+    powers: NDArray[np.float64],
+) -> None:
+    """Add to each number those of all supersets, which are relative to their exponents.
+
+    Exponents never fall from a set to a larger one.
+    """
+    bit = 1
+    while bit < len(sums):
+        for smaller in range(len(sums)):
+            if not smaller & bit:
+                larger = smaller | bit
+                shift = exponent[smaller] - exponent[larger]
+                sums[smaller] += sums[larger] * power_of_two(shift, powers)
+        bit <<= 1
+
+
+@in_place_kernel
 def add_subsets(
     high: NDArray[np.float64],
     low: NDArray[np.float64],
@@ -125,14 +277,12 @@ def add_subsets(
     powers: NDArray[np.float64],
 ) -> None:
     """Add to each number those of all subsets; exponents never fall from a set to a larger one."""
-    smallest = 1 - len(powers)
     bit = 1
     while bit < len(high):
         for larger in range(len(high)):
             if larger & bit:
                 smaller = larger ^ bit
-                shift = max(exponent[smaller] - exponent[larger], smallest)
-                scale = powers[shift - smallest]
+                scale = power_of_two(exponent[smaller] - exponent[larger], powers)
                 high[larger], low[larger] = add(
                     high[larger],
                     low[larger],
@@ -164,8 +314,7 @@ def look_beyond(members: int, sums: ParentSums, scratch: Scratch) -> int:
     n_beyond = 0
     for i in range(n):
         if not (members >> i) & 1:
-            below = (1 << i) - 1
-            at = (members & below) | ((members >> 1) & ~below)
+            at = squeezed(members, i)
             scratch.variable[n_beyond] = i
             scratch.factor[n_beyond] = sums.high[i, at]
             scratch.factor_low[n_beyond] = sums.low[i, at]
@@ -201,7 +350,6 @@ def spread(
 ) -> None:
     """Add to ``inner(S + T)`` the terms of some sets S of one size, for all T."""
     n = len(sums.high)
-    smallest = 1 - len(powers)
     high = scratch.high
     low = scratch.low
     for members in sets:
@@ -231,8 +379,7 @@ def spread(
         # each term to its set
         for t in range(1, 1 << n_beyond):
             union = np.uint64(scratch.union[t])
-            shift = max(scratch.shift[t] - inner.exponent[union], smallest)
-            scale = powers[np.uint64(shift - smallest)]
+            scale = power_of_two(scratch.shift[t] - inner.exponent[union], powers)
             shard.high[union], shard.low[union] = add(
                 shard.high[union], shard.low[union], high[t] * scale, low[t] * scale
             )
@@ -250,7 +397,6 @@ def extend(
 ) -> None:
     """Sum the extensions of some sets, and those with one root only."""
     n = len(sums.high)
-    smallest = 1 - len(powers)
     high = scratch.high
     low = scratch.low
     for place in range(len(sets)):
@@ -267,8 +413,7 @@ def extend(
         scratch.error[0] = 0.0
         for t in range(1, 1 << n_beyond):
             union = np.uint64(scratch.union[t])
-            shift = max(scratch.shift[t] + outer.exponent[union], smallest)
-            scale = powers[np.uint64(shift - smallest)]
+            scale = power_of_two(scratch.shift[t] + outer.exponent[union], powers)
             high[t] = outer.high[union] * scale
             low[t] = outer.low[union] * scale
             scratch.error[t] = (outer.error[union] * scale) + high[t] * of_sum

@@ -45,16 +45,14 @@ from .sum_kernels import (
     Scratch,
     SetSums,
     add_shards,
-    add_subsets,
     extend,
+    find_heaviest,
     no_sums,
+    note_non_descendants,
     scratch_space,
     spread,
+    sum_inside,
 )
-
-NEVER = -(1 << 50)
-"""Exponent of the weight 0."""
-
 
 LN2_HIGH = 6.93147180369123816490e-01
 """Logarithm of 2 to 32 bits: its product with an exponent is exact (Cody and Waite 1980)."""
@@ -95,12 +93,6 @@ class PartSums(NamedTuple):
     error: float
 
 
-def squeezed(sets: NDArray[np.int64], variable: int) -> NDArray[np.int64]:
-    """Return sets of other variables as numbers without the bit of ``variable``."""
-    below = (1 << variable) - 1
-    return (sets & below) | ((sets >> 1) & ~below)
-
-
 def split_weights(
     log_weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -136,21 +128,11 @@ def sum_parent_sets(
         The weights, shape (m,).
     """
     shape = (n, 1 << (n - 1))
-    high = np.zeros(shape)
-    low = np.zeros(shape)
-    largest = np.full(shape, NEVER)
+    sums = ParentSums(np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64))
     for i in range(n):
-        at = squeezed(parents[child == i], i)
-        # the largest exponent of a parent set inside each set
-        np.maximum.at(largest[i], at, exponent[child == i])
-        for bit in range(n - 1):
-            halves = largest[i].reshape(-1, 2, 1 << bit)
-            np.maximum(halves[:, 0], halves[:, 1], out=halves[:, 1])
-        # weights relative to it
-        relative = np.maximum(exponent[child == i] - largest[i, at], SMALLEST)
-        np.add.at(high[i], at, mantissa[child == i] * POWERS[relative - SMALLEST])
-        add_subsets(high[i], low[i], largest[i], POWERS)
-    return ParentSums(high, low, largest)
+        its = child == i
+        sum_inside(i, parents[its], mantissa[its], exponent[its], sums, POWERS)
+    return sums
 
 
 def sum_over_dags(
@@ -176,7 +158,9 @@ def sum_over_dags(
         Called with the proportion that is done.
     """
     n = len(sums.high)
-    heaviest_inner, heaviest_outer = _heaviest(sums.exponent)
+    heaviest_inner = np.zeros(1 << n, np.int64)
+    heaviest_outer = np.zeros(1 << n, np.int64)
+    find_heaviest(sums.exponent, heaviest_inner, heaviest_outer)
     # the sets that may be ancestral, by size
     likelihood = heaviest_inner + heaviest_outer - heaviest_inner[-1]
     kept = likelihood >= -_negligible_exponent(n_parent_sets)
@@ -304,42 +288,8 @@ def _sum_outside(
             outer.high[piece] = extension.high
             outer.low[piece] = extension.low
             outer.error[piece] = extension.error
-            probability = extension.only_root * inner[piece, None]
-            for i in range(n):
-                beyond = (piece >> i) & 1 == 0
-                at = squeezed(piece[beyond], i)
-                non_descendants[i, at] = probability[beyond, i]
+            note_non_descendants(piece, extension.only_root, inner, non_descendants)
     return outer, non_descendants
-
-
-def _heaviest(
-    exponent: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the exponents of the heaviest DAG on each set, and of its heaviest extension.
-
-    Weights count as their powers of two, shapes (2 ** n,).
-    """
-    n = len(exponent)
-    sets = np.arange(1 << n)
-    inner = np.full(1 << n, NEVER)
-    outer = np.full(1 << n, NEVER)
-    inner[0] = 0
-    outer[-1] = 0
-    sizes = np.bitwise_count(sets)
-    by_size = [np.flatnonzero(sizes == size) for size in range(n + 1)]
-    # a set grows by one variable, whose parents lie inside
-    for smaller in by_size[:-1]:
-        for i in range(n):
-            without = smaller[(smaller >> i) & 1 == 0]
-            heaviest = inner[without] + exponent[i, squeezed(without, i)]
-            larger = without | (1 << i)
-            inner[larger] = np.maximum(inner[larger], heaviest)
-    for smaller in by_size[-2::-1]:
-        for i in range(n):
-            without = smaller[(smaller >> i) & 1 == 0]
-            heaviest = outer[without | (1 << i)] + exponent[i, squeezed(without, i)]
-            outer[without] = np.maximum(outer[without], heaviest)
-    return inner, outer
 
 
 def _negligible_exponent(n_parent_sets: NDArray[np.int64]) -> int:
