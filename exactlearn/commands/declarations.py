@@ -831,6 +831,9 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
     candidate_parents
         Score only parents among the K variables with the highest mutual information, block by
         block: for tables of any length, and of many variables.
+    unpruned
+        Keep the parent sets that no best network has, since a subset scores better: sums over all
+        networks ('posterior') and lists of the best ones ('solve --best') need them.
 
     Examples
     --------
@@ -842,6 +845,7 @@ class Convert(sections.ModelReading, sections.CompleteLearning, sections.Cluster
     candidate_parents: int | None = option(
         None, metavar="K", excludes=("scoring_time",)
     )
+    unpruned: bool = option(False, excludes=("scoring_time", "candidate_parents"))
 
     def unused(self) -> dict[str, str]:
         """Return the given options that have no effect on a file of this kind."""

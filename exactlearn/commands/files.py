@@ -137,7 +137,7 @@ def _scored(options: Convert, output: Output) -> el.Problem:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
             options, _ = with_chosen_ess(data, options, output.note)
-            parent_sets = scoring(data, options, cluster=client)
+            parent_sets = scoring(data, options, every=options.unpruned, cluster=client)
             return parent_sets.scored(options.time_limit).problem
         if options.ess == "auto":
             raise OptionError(

@@ -28,10 +28,9 @@ from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.structure.ess_choice import with_named_score
 from exactlearn.structure.posterior import (
     StructurePosterior,
-    posterior_of_problem,
+    posterior_of_listed,
     posterior_of_scoring,
 )
-from exactlearn.structure.prior import with_prior
 from exactlearn.structure.selection import Scoring
 
 MAX_SHOWN = 20
@@ -52,7 +51,7 @@ def run(options: Posterior, output: Output) -> Answer:
         # Scores may come from a file, else they are computed from the table.
         if is_score_file(path):
             problem = _problem(path, options)
-            posterior = posterior_of_problem(
+            posterior = posterior_of_listed(
                 problem, pipeline.prior_of(options.prior), control, on_progress
             )
         else:
@@ -64,6 +63,14 @@ def run(options: Posterior, output: Output) -> Answer:
     samples = posterior.sample(options.samples, options.seed) if options.samples else []
     if samples:
         record["samples"] = [list(map(list, graph.arcs)) for graph in samples]
+    remarks = [
+        "Probabilities are those of the score's model and the prior, without hidden causes"
+    ]
+    if posterior.unlisted:
+        remarks.append(
+            f"{posterior.unlisted} parent sets are not in the file, and count as impossible:"
+            " 'exactlearn convert TABLE --unpruned -o scores.jkl' keeps all"
+        )
     writers = []
     if output.path is not None:
         writers.append(partial(_write, posterior, record, output))
@@ -71,9 +78,7 @@ def run(options: Posterior, output: Output) -> Answer:
         record=record,
         shown=_shown(posterior, record),
         writers=writers,
-        remarks=[
-            "Probabilities are those of the score's model and the prior, without hidden causes"
-        ],
+        remarks=remarks,
     )
 
 
@@ -112,8 +117,7 @@ def _problem(path: Path, options: Posterior) -> el.Problem:
         flag = flags_of(options.known()[given[0]])[0]
         raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
     problem = el.read_scores(path)
-    problem = replace(problem, **pipeline.constraints(options, problem.names))
-    return with_prior(problem, pipeline.prior_of(options.prior))
+    return replace(problem, **pipeline.constraints(options, problem.names))
 
 
 def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from exactlearn._runtime.variable_arguments import (
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, cpdag
+from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import solve
 from exactlearn.solvers.posterior import posterior_of_selections
@@ -70,6 +71,9 @@ class StructurePosterior(
         The name of the prior, or ``beliefs``.
     dataset, score
         The table and the score of its parent sets; ``None`` where a problem was given.
+    unlisted
+        How many parent sets a given problem does not list, of those with at most as many parents as
+        the largest that it lists: they count as impossible.
     left_out
         Columns that were kept out, with the reason.
     seconds
@@ -108,6 +112,7 @@ class StructurePosterior(
     prior: str = "uniform"
     dataset: "Dataset | None" = field(default=None, compare=False)
     score: Score | None = field(default=None, compare=False)
+    unlisted: int = 0
     left_out: Mapping[str, str] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
@@ -118,8 +123,9 @@ class StructurePosterior(
 
     @property
     def claim(self) -> str:
-        """The status, with the counts that it is for where cells are missing."""
-        return self.status + for_counts(self.counts)
+        """The status, with the counts or the parent sets that it is for, where not for all."""
+        listed = " over the listed parent sets" if self.unlisted else ""
+        return self.status + for_counts(self.counts) + listed
 
     @property
     def log_evidence(self) -> float:
@@ -267,6 +273,7 @@ class StructurePosterior(
             "averaged": named_parents(self.names, self.averaged().parents),
             "prior": self.prior,
             "counts": self.counts,
+            "unlisted": self.unlisted,
             "arcs": records(frame, "probability"),
             "edges": records(frame[is_first], "edge"),
             "ancestors": records(frame, "ancestor"),
@@ -362,9 +369,7 @@ def posterior(
     """
     control = SearchControl(time_limit)
     if isinstance(data, Problem):
-        return posterior_of_problem(
-            with_prior(data, prior), prior, control, on_progress
-        )
+        return posterior_of_listed(data, prior, control, on_progress)
     scoring = scoring_of(
         data,
         tidy=tidy,
@@ -380,6 +385,21 @@ def posterior(
     )
     scoring, _ = with_score(scoring, score, ess, control.remaining)
     return posterior_of_scoring(scoring, control, on_progress)
+
+
+def posterior_of_listed(
+    problem: Problem,
+    prior: Prior,
+    control: SearchControl,
+    on_progress: Callable[[float], None] | None = None,
+) -> StructurePosterior:
+    """Return the posterior over all networks of the parent sets that a problem lists."""
+    n_parents = np.diff(problem.member_first)
+    possible = n_families(problem.n_variables, int(n_parents.max(initial=0)))
+    summed = posterior_of_problem(
+        with_prior(problem, prior), prior, control, on_progress
+    )
+    return replace(summed, unlisted=possible - problem.n_candidates)
 
 
 def posterior_of_scoring(

@@ -2,9 +2,11 @@
 
 import csv
 
+import numpy as np
 import pytest
 
 import exactlearn as el
+from exactlearn.scoring.candidates import n_families
 from tests.command_line import fails, invoke, read_record, run, run_json
 
 
@@ -54,9 +56,17 @@ def test_constraints_and_beliefs_change_the_answer(tmp_path):
 
 def test_scores_and_tables_give_one_answer(tmp_path):
     table = el.read_dataset("cancer-mcar-complete")
-    problem = el.candidate_parent_sets(table, "bdeu", max_parents=2, prune=False)
-    el.write_scores(problem, tmp_path / "cancer.jkl")
+    convert = ["convert", "cancer-mcar-complete", "--max-parents", 2]
+    run(*convert, "--unpruned", "-o", tmp_path / "cancer.jkl")
     of_scores = run_json("posterior", tmp_path / "cancer.jkl")
+    assert of_scores["unlisted"] == 0
+    # without the option, the file has the parent sets of best networks alone
+    run(*convert, "-o", tmp_path / "pruned.jkl")
+    pruned = run_json("posterior", tmp_path / "pruned.jkl")
+    kept = el.read_scores(tmp_path / "pruned.jkl").n_candidates
+    largest = np.diff(el.read_scores(tmp_path / "pruned.jkl").member_first).max()
+    assert pruned["unlisted"] == n_families(table.n_variables, int(largest)) - kept > 0
+    assert "--unpruned" in invoke("posterior", tmp_path / "pruned.jkl").stderr
     of_table = run_json("posterior", "cancer-mcar-complete", "--max-parents", 2)
     assert probabilities(of_scores) == pytest.approx(probabilities(of_table), abs=1e-6)
 
