@@ -280,16 +280,27 @@ def run_query(options: Query, output: Output) -> Answer:
             )
     if options.joint:
         record["joint"] = _joint(model, evidence, answer.posterior)
-    # a decision graph states independences beyond its network, in contexts
     if options.independences:
-        stated = el.independences(model, evidence, targets)
-        n_contexts = 10 if targets else 3
-        record["statements"] = [variable.describe(n_contexts) for variable in stated]
-        record["independences"] = [variable.to_dict() for variable in stated]
+        record |= _independences(model, evidence, targets)
     shown = dict(record)
     if len(record) > n_facts and not targets:  # another answer was asked for
         del shown["posterior"]
     return output.save(record, shown=shown, remarks=remarks)
+
+
+def _independences(
+    model: Model, evidence: Mapping[str, str], targets: list[str] | None
+) -> dict[str, Any]:
+    """Return the independences that a decision graph states, in words and as records.
+
+    It states some beyond those of its network, in contexts.
+    """
+    stated = el.independences(model, evidence, targets)
+    n_contexts = 10 if targets else 3
+    return {
+        "statements": [variable.describe(n_contexts) for variable in stated],
+        "independences": [variable.to_dict() for variable in stated],
+    }
 
 
 def _joint(

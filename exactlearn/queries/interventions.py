@@ -17,9 +17,10 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import label_of
 from exactlearn.errors import OptionError
+from exactlearn.queries.model_graphs import as_answering
 
 
-@checked_arguments()
+@checked_arguments(model=as_answering)
 def mutilated_network(model: Any, do: Mapping[str, str | float]) -> BayesianNetwork:
     """Return the network in which some variables are set to states by intervention.
 
@@ -50,7 +51,8 @@ def mutilated_network(model: Any, do: Mapping[str, str | float]) -> BayesianNetw
         raise OptionError(
             "do: an intervention takes away the arcs into a variable: expected a network, found"
             f" a {type(model).__name__}; query the network that a decision graph was compiled"
-            " from, or that a naive Bayes model is converted to"
+            " from, or that a naive Bayes model is converted to; a posterior over networks has"
+            " effect(cause, outcome)"
         )
     parents = list(model.parents)
     tables = list(model.tables)

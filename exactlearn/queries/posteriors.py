@@ -43,7 +43,15 @@ from exactlearn.pdg.inference.flows import (
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.interventions import mutilated_network
-from exactlearn.queries.model_graphs import GRAPHS, Model, as_graph, compiled_once
+from exactlearn.queries.model_graphs import (
+    GRAPHS,
+    Answering,
+    Model,
+    as_answering,
+    as_graph,
+    compiled_once,
+)
+from exactlearn.structure.averaged_prediction import NetworkMixture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +121,7 @@ class Answer(Displayed):
     probability_of_evidence: float
     log_probability_of_evidence: float
     evidence: dict[str, dict[str, float]] = field(default_factory=dict)
-    model: Model | None = field(default=None, compare=False)
+    model: Answering | None = field(default=None, compare=False)
     do: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -149,7 +157,7 @@ class Answer(Displayed):
         return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
 
-@checked_arguments()
+@checked_arguments(model=as_answering)
 def query(
     model: ModelLike,
     evidence: Evidence | Any = None,
@@ -162,7 +170,8 @@ def query(
     Parameters
     ----------
     model
-        A network is queried by elimination; where that needs large tables, of one target after the
+        A posterior over networks answers by the average over drawn ones. A network is queried by
+        elimination; where that needs large tables, of one target after the
         other, with the tables along a frontier only. Where there are many targets, or these tables
         are large, too, the ancestors of the targets and of the evidence are compiled, once.
         Compile it yourself to make all queries faster. A naive Bayes model answers for its observed
@@ -432,7 +441,7 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         return weighted_mean(self.losses, self.labelled_weights)
 
 
-@checked_arguments()
+@checked_arguments(model=as_answering)
 def query_rows(
     model: ModelLike,
     dataset: DatasetLike,
@@ -491,7 +500,7 @@ def query_rows(
     )
 
 
-@checked_arguments(name=named(name_of))
+@checked_arguments(model=as_answering, name=named(name_of))
 def classify(
     model: ModelLike,
     dataset: DatasetLike,
@@ -547,7 +556,7 @@ def classify(
     )
 
 
-def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
+def _codes(model: Answering, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
     """Return the rows in the model's codes; a variable without a column is missing."""
     columns = set(dataset.names)
     variables = [v for v, name in enumerate(model.names) if name in columns]
@@ -561,7 +570,7 @@ def _codes(model: Model, dataset: Dataset, unseen: Unseen) -> NDArray[np.int16]:
 
 
 def _posteriors(
-    model: Model,
+    model: Answering,
     codes: NDArray[np.int16],
     variables: Sequence[int],
     threads: int,
@@ -603,7 +612,7 @@ def _posteriors(
 
 
 def _row_posteriors(
-    model: Model,
+    model: Answering,
     codes: NDArray[np.int16],
     variables: Sequence[int],
 ) -> Callable[[NDArray[np.int16]], Rows]:
@@ -611,7 +620,7 @@ def _row_posteriors(
 
     The posteriors of other variables than these may be missing.
     """
-    if isinstance(model, NaiveBayes):
+    if isinstance(model, NaiveBayes | NetworkMixture):
         return model.row_posteriors
     if isinstance(model, DecisionGraph):
         return partial(posteriors_and_log_likelihoods, model)
@@ -684,7 +693,7 @@ def _of_part(
     return posteriors_of
 
 
-def coded_evidence(model: Model, evidence: Evidence | None) -> NDArray[np.int16]:
+def coded_evidence(model: Answering, evidence: Evidence | None) -> NDArray[np.int16]:
     """Return the state of each observed variable, -1 elsewhere, shape (variables,).
 
     Raises

@@ -68,8 +68,8 @@ class Scored:
         Whether Ctrl-C ended the scoring.
     has_prior
         Whether scores hold the logarithm of a prior.
-    counts_network
-        The network that the counts of families with missing cells are expected under.
+    learned
+        The counts of families with missing cells, and the network that they are expected under.
     """
 
     problem: Problem
@@ -77,7 +77,17 @@ class Scored:
     counts_in_words: str = ""
     interrupted: bool = False
     has_prior: bool = False
-    counts_network: BayesianNetwork | None = None
+    learned: LearnedCounts | None = None
+
+    @property
+    def counts_network(self) -> BayesianNetwork | None:
+        """The network that counts are expected under, where cells are missing."""
+        return None if self.learned is None else self.learned.network
+
+    @property
+    def expected_counts(self) -> ExpectedCounts | None:
+        """The expected counts that scores are of, where cells are missing."""
+        return None if self.learned is None else self.learned.counts
 
     @property
     def directions(self) -> frozenset[Arc]:
@@ -253,7 +263,7 @@ class Scoring:
             problem=with_prior(problem, self.prior),
             has_prior=not self.is_uniform,
             counts_in_words=counts_in_words,
-            counts_network=None if learned is None else learned.network,
+            learned=learned,
         )
 
     def _estimated(

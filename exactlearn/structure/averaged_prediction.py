@@ -1,0 +1,270 @@
+r"""Prediction by the average over networks, with the parameters integrated out.
+
+A row x is predicted by the mean of its probability over networks G of the posterior, of which some
+are drawn (Madigan and Raftery 1994, "Model selection and accounting for model uncertainty"):
+
+.. math:: P(x \mid D) = \sum_G P(G \mid D) \prod_i P(x_i \mid pa_i, D), \qquad
+          P(x_i \mid pa_i, D) = \frac{N_{jk} + \alpha}{N_j + r \alpha} .
+
+The mean of probabilities is taken, not of logarithms; evidence e therefore gives each network a
+weight in proportion to P(e | G, D). Theorem *Averaged prediction*, docs/theory/posterior.md.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product, starmap
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.offsets import offsets
+from exactlearn.bayesnet.complete_data import full_counts, smoothed
+from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
+from exactlearn.bayesnet.row_completion import eliminated
+from exactlearn.bayesnet.smoothing_choice import choose_smoothing
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.codes import MISSING, NamedVariables
+from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.unseen import Unseen
+from exactlearn.errors import OptionError
+from exactlearn.graphs.dag import ancestors
+from exactlearn.scoring.scores import BDeu, Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from exactlearn.structure.posterior import StructurePosterior
+
+Floats = NDArray[np.float64]
+
+FamilyCounts = Callable[[int, Sequence[int]], Floats]
+"""The counts of a child and its parents: an axis for each parent, the child's axis last."""
+
+Parents = tuple[tuple[int, ...], ...]
+"""Parents of each variable, by index."""
+
+Smoothing = float | Literal["bdeu"] | None
+"""A pseudo-count of each cell; that of the score; or the one that predicts held-out rows best."""
+
+INTERVAL = (0.05, 0.95)
+"""Quantiles at the ends of an interval of 90 %."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NetworkMixture(NamedVariables, ByValue, shown="n_variables n_networks"):
+    """Networks with weights, which answer queries by the mean of their probabilities.
+
+    Parameters
+    ----------
+    names, states
+        The variables and their states.
+    networks
+        The networks, over these variables and states.
+    weights
+        Probability of each network, summing to one; shape (networks,).
+
+    Examples
+    --------
+    >>> import exactlearn as el
+    >>> mixture = el.posterior(el.read_dataset("cancer-mcar-complete")).mixture(n=100)
+    >>> mixture.n_variables, round(float(mixture.weights.sum()), 6)
+    (5, 1.0)
+    >>> el.query(mixture, {"Xray": "positive"}, "Dyspnoea").evidence
+    {'Xray': {'positive': 1.0}}
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    networks: tuple[BayesianNetwork, ...]
+    weights: Floats
+
+    @property
+    def n_networks(self) -> int:
+        """Number of different networks."""
+        return len(self.networks)
+
+    @checked_arguments()
+    def log_likelihood_rows(
+        self, dataset: DatasetLike, *, unseen: Unseen = "refuse"
+    ) -> Floats:
+        """Return the logarithm of the mean probability of each row's observed cells.
+
+        Parameters
+        ----------
+        dataset, unseen
+            As for :meth:`exactlearn.BayesianNetwork.log_likelihood_rows`.
+
+        Returns
+        -------
+        log_likelihoods
+            In nats, shape (rows,).
+
+        Raises
+        ------
+        DataError
+            When a variable is absent, or a row has a state that the networks do not know.
+        TooLargeError
+            When the missing cells of a row depend on each other too much for exact inference.
+        """
+        codes = aligned_codes(dataset, self.names, self.states, unseen)
+        return self.row_posteriors(codes)[1]
+
+    def row_posteriors(self, codes: NDArray[np.int16]) -> tuple[Floats, Floats]:
+        """Return posterior marginals and the log-likelihood of the observed cells of each row.
+
+        Parameters
+        ----------
+        codes
+            In the order of the variables, -1 for a missing cell; shape (rows, variables).
+
+        Returns
+        -------
+        posteriors, log_likelihoods
+            Shape (rows, states of all variables one after the other), an observed cell with 1 at
+            its state; and shape (rows,), ``-inf`` for a row that all networks hold impossible.
+        """
+        mean = np.zeros((len(codes), int(self.cardinalities.sum())))
+        logs = np.full(len(codes), -np.inf)
+        for network, weight in zip(self.networks, self.weights, strict=True):
+            posteriors, log_joint = eliminated(network, codes)
+            log_joint += np.log(weight)
+            total = np.logaddexp(logs, log_joint)
+            # Each network counts by its probability of the row's evidence.
+            possible = np.isfinite(total)
+            added = np.exp(log_joint[possible] - total[possible])
+            mean[possible] *= 1.0 - added[:, np.newaxis]
+            mean[possible] += added[:, np.newaxis] * posteriors[possible]
+            logs = total
+        return mean, logs
+
+
+def mixture_of(
+    posterior: "StructurePosterior", n: int, smoothing: Smoothing, seed: int
+) -> NetworkMixture:
+    """Return networks drawn from a posterior, with the means of their parameters.
+
+    The parameters are as in :meth:`StructurePosterior.mixture`; a family is estimated once.
+    """
+    dataset, pseudo_counted = _pseudo_counted(posterior, smoothing)
+
+    @cache
+    def table(child: int, parents: tuple[int, ...]) -> Floats:
+        return smoothed(pseudo_counted(child, parents), 0.0)
+
+    networks = posterior.networks.draw(n, np.random.default_rng(seed))
+    repetitions = Counter(networks)
+    models = []
+    for parents in repetitions:
+        tables = tuple(starmap(table, enumerate(parents)))
+        models.append(BayesianNetwork(dataset.names, dataset.states, parents, tables))
+    weights = np.array(list(repetitions.values())) / len(networks)
+    return NetworkMixture(dataset.names, dataset.states, tuple(models), weights)
+
+
+def effect_under(
+    posterior: "StructurePosterior", cause: int, outcome: int, n: int, seed: int
+) -> "pd.DataFrame":
+    """Return the mean and the interval of P(outcome | do(cause)) as a frame.
+
+    The parameters are as in :meth:`StructurePosterior.effect`; variables are given by index.
+    """
+    import pandas as pd
+
+    names = posterior.names
+    if cause == outcome:
+        raise OptionError(
+            f"effect: {names[cause]!r} is both cause and outcome; name two variables"
+        )
+    dataset, pseudo_counted = _pseudo_counted(posterior, "bdeu")
+    counts = cache(pseudo_counted)
+    rng = np.random.default_rng(seed)
+    effects = []
+    for parents in posterior.networks.draw(n, rng):
+        # Without its parents the cause may be observed in place of set.
+        cut = list(parents)
+        cut[cause] = ()
+        tables = []
+        for family in enumerate(cut):
+            tables.append(drawn_distributions(counts(*family), rng))
+        network = BayesianNetwork(names, dataset.states, tuple(cut), tuple(tables))
+        effects.append(_given_each_state(network, cause, outcome))
+    # A row for each state of the cause and of the outcome.
+    states = product(dataset.states[cause], dataset.states[outcome])
+    frame = pd.DataFrame(states, columns=[names[cause], names[outcome]])
+    lower, upper = np.quantile(effects, INTERVAL, axis=0)
+    frame["mean"] = np.mean(effects, axis=0).ravel()
+    frame["lower"] = lower.ravel()
+    frame["upper"] = upper.ravel()
+    return frame
+
+
+def _pseudo_counted(
+    posterior: "StructurePosterior", smoothing: Smoothing
+) -> tuple[Dataset, FamilyCounts]:
+    """Return the table of a posterior, and the counts of its families with pseudo-counts."""
+    dataset = posterior.dataset
+    if dataset is None:
+        raise OptionError(
+            "a posterior of a problem has no rows to estimate parameters from: make it from the"
+            " table, posterior(table)"
+        )
+    counts: FamilyCounts = partial(full_counts, dataset)
+    if not dataset.is_complete:
+        if posterior.expected is None:
+            raise OptionError(
+                "cells are missing, and parameters need expected counts: make the posterior with"
+                " missing='expected', or complete the table first"
+            )
+        counts = posterior.expected.family
+    if smoothing == "bdeu":
+        return dataset, _with_score(counts, posterior.score)
+    if smoothing is None:
+        smoothing = choose_smoothing(dataset, posterior.best).smoothing
+    return dataset, lambda child, parents: counts(child, parents) + smoothing
+
+
+def _with_score(counts: FamilyCounts, score: Score | None) -> FamilyCounts:
+    """Return counts with the pseudo-counts of BDeu, ``ess`` over the number of cells."""
+    if not isinstance(score, BDeu):
+        raise OptionError(
+            "the pseudo-counts of the score are those of BDeu: make the posterior with score='bdeu'"
+        )
+    ess = score.ess
+
+    def pseudo_counted(child: int, parents: Sequence[int]) -> Floats:
+        table = counts(child, parents)
+        return table + ess / table.size
+
+    return pseudo_counted
+
+
+def _given_each_state(network: BayesianNetwork, root: int, target: int) -> Floats:
+    """Return the distributions of a target given each state of a root."""
+    # Only ancestors of the target matter.
+    part = sorted({root, *ancestors(network.parents, [target])})
+    relevant = subnetwork(network, part)
+    n_states = len(network.states[root])
+    rows = np.full((n_states, len(part)), MISSING, np.int16)
+    rows[:, part.index(root)] = np.arange(n_states)
+    posteriors, _ = eliminated(relevant, rows)
+    first = offsets(relevant.cardinalities)
+    place = part.index(target)
+    return posteriors[:, first[place] : first[place + 1]]
+
+
+def drawn_distributions(pseudo_counts: Floats, rng: np.random.Generator) -> Floats:
+    """Return distributions along the last axis, drawn from Dirichlet distributions.
+
+    Gamma variables are drawn as logarithms, since those of small pseudo-counts are no floats:
+    ``log Gamma(a) = log Gamma(a + 1) + log(U) / a`` in distribution.
+    """
+    logs = np.log(rng.standard_gamma(pseudo_counts + 1.0))
+    logs -= rng.standard_exponential(pseudo_counts.shape) / pseudo_counts
+    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    distributions: Floats = weights / weights.sum(axis=-1, keepdims=True)
+    return distributions
