@@ -239,9 +239,13 @@ class Section:
 
 
 def describe(
-    record: Mapping[str, Any], *, max_rows: int = 20, key: str = "", title: str = ""
+    record: Mapping[str, Any],
+    *,
+    max_rows: int = 20,
+    key: str = "",
+    title: str = "",
 ) -> list[Section]:
-    """Return the sections of a record in their order, the first one with what stands at its top.
+    """Return the sections of a record in their order, first the one of the values at its top.
 
     Parameters
     ----------
@@ -278,8 +282,10 @@ def describe(
             top.tables.append(_posterior_table(value, max_rows))
         elif name in BY_NAME:
             # Objects of the same names are one table, at the place of the largest.
-            table = _table([*rows_by_name.get(name, {}).values()], max_rows)
-            top.tables.extend([table] * (len(table.head) > 1))
+            rows = rows_by_name.get(name, {})
+            table = _table([*rows.values()], max_rows)
+            if len(table.head) > 1:
+                top.tables.append(table)
         else:
             place = f"{key}.{name}" if key else name
             below += _sections_below(name, value, place, max_rows)
@@ -306,10 +312,11 @@ def text_of(key: str, value: Any) -> str:
     if isinstance(value, float):
         return number_of(key, value)
     if isinstance(value, Mapping):
-        texts = {name: text_of(name, entry) for name, entry in value.items()}
-        return ", ".join(
-            f"{brief(name)} {text}" for name, text in texts.items() if text
-        )
+        texts = []
+        for name, entry in value.items():
+            if text := text_of(name, entry):
+                texts.append(f"{brief(name)} {text}")
+        return ", ".join(texts)
     if isinstance(value, list | tuple):
         return _listed(key, value)
     return "" if value is None else brief(str(value), MAX_TEXT)
@@ -318,10 +325,12 @@ def text_of(key: str, value: Any) -> str:
 def _listed(key: str, values: Sequence[Any]) -> str:
     """Return the texts of the first values of a list, in one line."""
     texts = [text_of(key, value) for value in values[:MAX_LISTED]]
-    if len(values) > MAX_LISTED:
-        texts.append(f"{len(values) - MAX_LISTED} more")
+    n_more = len(values) - MAX_LISTED
+    if n_more > 0:
+        texts.append(f"{n_more} more")
     is_nested = any(isinstance(value, list | Mapping) for value in values)
-    return ("; " if is_nested else ", ").join(texts)
+    separator = "; " if is_nested else ", "
+    return separator.join(texts)
 
 
 def unit_of(key: str) -> Unit:
@@ -352,7 +361,9 @@ def number_of(key: str, value: float) -> str:
 
 def number(value: float | None) -> str:
     """Return a number with four decimals; nothing when it is not known."""
-    return "" if value is None or not isfinite(value) else f"{value:.4f}"
+    if value is None or not isfinite(value):
+        return ""
+    return f"{value:.4f}"
 
 
 def probability(p: float) -> Share:
@@ -367,7 +378,8 @@ def probability(p: float) -> Share:
         return Share(str(int(p)), p)
     if p >= 0.9995:
         return Share(">0.999", p)
-    return Share(f"{p:.2g}" if p < 0.0005 else f"{p:.3f}", p)
+    digits = ".2g" if p < 0.0005 else ".3f"
+    return Share(f"{p:{digits}}", p)
 
 
 def _is_fact(name: str, value: Any) -> bool:
@@ -378,9 +390,9 @@ def _is_fact(name: str, value: Any) -> bool:
         return True
     # A list of texts, of numbers or of pairs of them.
     pairs = [entry for entry in value if isinstance(entry, list)]
-    return not any(isinstance(entry, Mapping) for entry in value) and not any(
-        isinstance(end, list | Mapping) for end in chain(*pairs)
-    )
+    if any(isinstance(end, list) for end in chain(*pairs)):
+        return False
+    return not any(isinstance(entry, Mapping) for entry in chain(value, *pairs))
 
 
 def _add_fact(section: Section, name: str, value: Any) -> None:
@@ -389,12 +401,14 @@ def _add_fact(section: Section, name: str, value: Any) -> None:
         section.texts.extend(map(str, value))
         return
     if name in MEANINGS and isinstance(value, str):
-        section.texts.append(f"{label(name).capitalize()}: {value.rstrip('.')}.")
+        sentence = value.rstrip(".")
+        section.texts.append(f"{label(name).capitalize()}: {sentence}.")
         return
     text = text_of(name, value)
     # A status is that of the counts learned from, where these are no rows.
     if name == "status":
-        text = STATUS.get(text, text) + for_counts(section.record.get("counts"))
+        text = STATUS.get(text, text)
+        text += for_counts(section.record.get("counts"))
     if name in ARCS and isinstance(value, list):
         text = ", ".join(_arcs(value, ARCS[name]))
     if text:
@@ -431,24 +445,35 @@ def _family_table(
     marks = dict.fromkeys(map(tuple, reversible), " (reversible)")
     rows: list[list[str]] = []
     for variable, family in parents.items():
-        texts = [brief(p) + marks.get((p, variable), "") for p in family]
+        texts = []
+        for parent in family:
+            mark = marks.get((parent, variable), "")
+            texts.append(brief(parent) + mark)
         rows.append([brief(variable), ", ".join(texts) or "-"])
-    return Table(head=("variable", "parents"), rows=rows[:max_rows], total=len(rows))
+    return Table(
+        head=("variable", "parents"),
+        rows=rows[:max_rows],
+        total=len(rows),
+    )
 
 
 def _posterior_table(
-    posterior: Mapping[str, Mapping[str, float]], max_rows: int
+    posterior: Mapping[str, Mapping[str, float]],
+    max_rows: int,
 ) -> Table:
     """Return the table of the probability of each state, each variable named once."""
     rows: list[list[str]] = []
     for variable, states in posterior.items():
         name = brief(variable)
         for state, p in states.items():
-            rows.append([name, brief(state), Share(f"{p:.6f}", p)])
+            share = Share(f"{p:.6f}", p)
+            rows.append([name, brief(state), share])
             name = ""
-    head = ("variable", "state", "probability")
     return Table(
-        head=head, rows=rows[:max_rows], right=frozenset(head[2:]), total=len(rows)
+        head=("variable", "state", "probability"),
+        rows=rows[:max_rows],
+        right=frozenset(["probability"]),
+        total=len(rows),
     )
 
 
@@ -467,7 +492,8 @@ def _rows_by_name(record: Mapping[str, Any]) -> dict[str, dict[str, dict[str, An
     for key in sorted(objects, key=lambda key: -len(objects[key])):
         entries = objects[key]
         names = entries.keys()
-        base = next((base for base in tables if names <= tables[base].keys()), key)
+        larger = (base for base in tables if names <= tables[base].keys())
+        base = next(larger, key)
         rows = tables.setdefault(base, {name: {"name": name} for name in names})
         for name, entry in entries.items():
             is_spread = key in SPREAD and isinstance(entry, Mapping)
@@ -487,12 +513,15 @@ def _beside_the_first_network(
         # In place of the parents, the arcs that the first network lacks or has besides.
         arcs = _arcs_of(row["parents"])
         first = _arcs_of(rows[0]["parents"])
-        figures = {key: row[key] for key in row if key not in ("parents", *ARCS)}
-        differences = {
+        line = {
+            "rank": rank,
+            **row,
             "arcs_more": _arcs(arcs - first),
             "arcs_fewer": _arcs(first - arcs),
         }
-        shown.append({"rank": rank, **figures, **differences})
+        for key in ("parents", *ARCS):
+            line.pop(key, None)
+        shown.append(line)
     return shown
 
 
@@ -503,7 +532,8 @@ def _arcs_of(parents: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
 
 def _arcs(arcs: Collection[Sequence[str]], sign: str = "→") -> list[str]:
     """Return arcs as texts, in the order of their names."""
-    return [f"{brief(a)} {sign} {brief(b)}" for a, b in sorted(map(tuple, arcs))]
+    by_name = sorted(map(tuple, arcs))
+    return [f"{brief(tail)} {sign} {brief(head)}" for tail, head in by_name]
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -529,14 +559,19 @@ def _with_error(unit: Unit, value: float, error: float) -> str:
     # Two significant digits of the error, and as many decimals of the mean.
     mean = unit.factor * value
     error = unit.factor * error
-    digits = min(4, max(0, 1 - floor(log10(error)))) if error > 0 else 4
+    digits = 4
+    if error > 0:
+        magnitude = floor(log10(error))
+        digits = min(4, max(0, 1 - magnitude))
     return f"{mean:.{digits}f} ± {error:.{digits}f}{unit.sign}"
 
 
 def _states(states: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield a column for each entry of an object, or of the objects in it."""
     for name, value in states.items():
-        column = f"{prefix}={brief(name)}" if prefix else brief(name)
+        column = brief(name)
+        if prefix:
+            column = f"{prefix}={column}"
         if isinstance(value, Mapping):
             yield from _states(value, column)
         else:
@@ -553,14 +588,16 @@ def _table(rows: Sequence[Mapping[str, Any]], max_rows: int) -> Table:
         texts = [row.get(key, "") for row in cells]
         if any(texts):
             columns[key] = texts
+    numbers = [key for key in columns if _is_number(key, shown)]
     return Table(
-        head=[label(key) for key in columns],
-        rows=[*map(list, zip(*columns.values(), strict=True))] or [[] for _ in cells],
-        right=frozenset(label(key) for key in columns if _is_number(key, shown)),
+        head=[*map(label, columns)],
+        rows=[*map(list, zip(*columns.values(), strict=True))] or [[]] * len(cells),
+        right=frozenset(map(label, numbers)),
         total=len(rows),
     )
 
 
 def _is_number(key: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the column of a key has numbers only."""
-    return not any(isinstance(row.get(key), str | list | Mapping) for row in rows)
+    values = [row.get(key) for row in rows]
+    return not any(isinstance(value, str | list | Mapping) for value in values)

@@ -1,5 +1,6 @@
 """Drawings of networks and decision graphs before layout."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -93,9 +94,14 @@ def network_drawing(
     if reversible is None:
         marked = reversible_arcs(parents)
     else:
-        marked = frozenset((position[a], position[b]) for a, b in reversible)
-    drawing = structure_drawing(NamedGraph.of(names, parents))
-    return replace(drawing, reversible=marked, strengths=strengths or {})
+        marked = frozenset(
+            (position[tail], position[head]) for tail, head in reversible
+        )
+    return replace(
+        structure_drawing(NamedGraph.of(names, parents)),
+        reversible=marked,
+        strengths=strengths or {},
+    )
 
 
 def averaged_drawing(averaged: NamedGraph, edges: NDArray[np.float64]) -> Drawing:
@@ -131,40 +137,49 @@ def with_posteriors(
     """
     labels = list(drawing.labels)
     bars = {}
+    observed = []
     for box, name in enumerate(drawing.labels):
+        if name in evidence:
+            observed.append(box)
         weights = posterior.get(name) or evidence.get(name)
-        if weights:
-            # Posteriors are probabilities; evidence may have any weights.
-            top = 1.0 if name in posterior else max(weights.values())
-            states = _most_probable({x: weights[x] / top for x in weights})
-            labels[box] = _box_label(name, states)
-            bars[box] = tuple(states.values())
-    observed = frozenset(
-        box for box, name in enumerate(drawing.labels) if name in evidence
+        if not weights:
+            continue
+        # Posteriors are probabilities; evidence may have any weights.
+        largest = 1.0 if name in posterior else max(weights.values())
+        proportions = {state: weights[state] / largest for state in weights}
+        states = _most_probable(proportions)
+        labels[box] = _box_label(name, states)
+        bars[box] = tuple(states.values())
+    return replace(
+        drawing,
+        labels=tuple(labels),
+        bars=bars,
+        observed=frozenset(observed),
     )
-    return replace(drawing, labels=tuple(labels), bars=bars, observed=observed)
 
 
 def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
     """Return the most probable states, in their order, and the sum of the others."""
     # Equally probable states keep their order.
     ranked = sorted(states, key=states.__getitem__, reverse=True)
-    left_out = {*ranked[MAX_STATES:]}
-    shown = {state: p for state, p in states.items() if state not in left_out}
+    shown = dict(states)
+    left_out = [shown.pop(state) for state in ranked[MAX_STATES:]]
     if left_out:
-        shown[f"{len(left_out)} more"] = sum(
-            p for state, p in states.items() if state in left_out
-        )
+        shown[f"{len(left_out)} more"] = sum(left_out)
     return shown
 
 
 def structure_drawing(named: NamedGraph) -> Drawing:
     """Return the drawing of a DAG, a pattern or a CPDAG."""
-    arcs = tuple(
-        (p, child) for child, family in enumerate(named.parents) for p in family
+    arcs: list[Arc] = []
+    for child, family in enumerate(named.parents):
+        arcs += [(parent, child) for parent in family]
+    return Drawing(
+        labels=named.names,
+        arcs=tuple(arcs),
+        arc_labels=("",) * len(arcs),
+        undirected=frozenset(arcs) - named.graph.directed,
     )
-    undirected = frozenset(arcs) - named.graph.directed
-    return Drawing(named.names, arcs, ("",) * len(arcs), undirected=undirected)
 
 
 def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
@@ -175,56 +190,69 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     """
     reach = _reach(graph)
     shown = np.flatnonzero(reach > 0).tolist()
-    place = {node: k for k, node in enumerate(shown)}
     # The states on each arc between nodes that are shown.
     # Several states may lead to the same successor.
-    arcs: dict[tuple[int, int], list[str]] = {}
-    for v, states in enumerate(graph.states):
+    arcs: dict[Arc, list[str]] = defaultdict(list)
+    for v, labels_of_states in enumerate(graph.states):
+        first = int(graph.first_nodes[v])
         parameters = graph.parameters_of(v)
         for (k, state, _), successor in np.ndenumerate(graph.successors_of(v)):
-            node = int(graph.first_nodes[v]) + k
-            if node in place and parameters[k, state] > 0:
-                arcs.setdefault((node, int(successor)), []).append(states[state])
+            node = first + k
+            if reach[node] > 0 and parameters[k, state] > 0:
+                arcs[node, int(successor)].append(labels_of_states[state])
+    labels = []
+    for node in shown:
+        name = graph.names[graph.variable[node]]
+        labels.append(_box_label(name, _distribution(graph, node)))
+    # Boxes have the numbers of the nodes that are shown.
+    box = {node: k for k, node in enumerate(shown)}
+    arcs_of_boxes = []
+    arc_labels = []
+    for (tail, head), labels_of_arc in arcs.items():
+        arcs_of_boxes.append((box[tail], box[head]))
+        arc_labels.append(_arc_label(graph, tail, labels_of_arc))
     # The forest of the variables, drawn as a network beside the graph.
-    above: list[Sequence[int]] = []
+    families: list[list[int]] = []
     for parent in graph.forest.tolist():
-        above.append((parent,) if parent >= 0 else ())
+        families.append([parent] if parent >= 0 else [])
     return Drawing(
-        labels=tuple(
-            _box_label(graph.names[graph.variable[node]], _distribution(graph, node))
-            for node in shown
-        ),
-        arcs=tuple((place[a], place[b]) for a, b in arcs),
-        arc_labels=tuple(_arc_label(graph, a, arcs[a, b]) for a, b in arcs),
+        labels=tuple(labels),
+        arcs=tuple(arcs_of_boxes),
+        arc_labels=tuple(arc_labels),
         reach=tuple(reach[shown].tolist()),
-        beside=network_drawing(graph.names, above),
+        beside=network_drawing(graph.names, families),
     )
 
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
     """Return the probability that a row reaches each node, shape (nodes,)."""
     # Every row reaches the roots; from there the flow follows the successors.
-    reach = (graph.forest[graph.variable] < 0).astype(np.float64)
+    is_root = graph.forest[graph.variable] < 0
+    reach = is_root.astype(np.float64)
     for v in forest_order(graph.forest):
         first = int(graph.first_nodes[v])
         parameters = graph.parameters_of(v)
-        through = reach[first : first + len(parameters), None] * parameters
-        for place in range(len(graph.children[v])):
-            np.add.at(reach, graph.successors_of(v)[:, :, place], through)
+        reach_of_nodes = reach[first : first + len(parameters)]
+        flow = reach_of_nodes[:, None] * parameters
+        for successors in np.moveaxis(graph.successors_of(v), 2, 0):
+            np.add.at(reach, successors, flow)
     return reach
 
 
 def _distribution(graph: DecisionGraph, node: int) -> dict[str, float]:
     """Return the probability of each state at a node."""
     v = int(graph.variable[node])
-    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    return dict(zip(graph.states[v], row.tolist(), strict=True))
+    place = node - graph.first_nodes[v]
+    probabilities = graph.parameters_of(v)[place]
+    return dict(zip(graph.states[v], probabilities.tolist(), strict=True))
 
 
 def _box_label(name: str, states: Mapping[str, float]) -> str:
     """Return a name, and a line for each state below it."""
-    lines = [f"{state}: {probability(p)}" for state, p in states.items()]
-    return "\n".join([name, *lines])
+    lines = [name]
+    for state, p in states.items():
+        lines.append(f"{state}: {probability(p)}")
+    return "\n".join(lines)
 
 
 def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:

@@ -10,6 +10,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from operator import add
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -61,7 +62,11 @@ class LayeredLayout:
 
 
 def layered_layout(
-    widths: Sequence[float], arcs: Links, *, space: float, lane: float
+    widths: Sequence[float],
+    arcs: Links,
+    *,
+    space: float,
+    lane: float,
 ) -> LayeredLayout:
     """Place boxes so that all arcs run downwards.
 
@@ -84,80 +89,107 @@ def layered_layout(
     layer = _split(_layers(extent, arcs), extent, arcs)
     # 2. Points in the layers that arcs cross.
     chains, layers = _chains(layer, arcs)
-    links = [(a, b) for chain in chains for a, b in pairwise(chain)]
+    links = [*chain.from_iterable(map(pairwise, chains))]
     # 3. The order within each layer, with few crossings.
     rows = _ordered(layers, links)
     # 4. Places that keep the order, with few bends.
-    passing = np.full(len(layers) - len(layer), lane + space / 2)
-    x = _places(rows, links, np.concatenate([extent, passing]), len(layer))
+    n_boxes = len(layer)
+    n_passing = len(layers) - n_boxes
+    passing = np.full(n_passing, lane + space / 2)
+    x = _places(rows, links, np.append(extent, passing), n_boxes)
     points = [*zip(x.tolist(), layers.tolist(), strict=True)]
-    courses = tuple(tuple(map(points.__getitem__, chain)) for chain in chains)
-    return LayeredLayout(x=x[: len(layer)], layer=layer, courses=courses)
+    courses = []
+    for course in chains:
+        courses.append(tuple(map(points.__getitem__, course)))
+    return LayeredLayout(
+        x=x[:n_boxes],
+        layer=layer,
+        courses=tuple(courses),
+    )
 
 
 def _layers(extent: NDArray[np.float64], arcs: Links) -> NDArray[np.int64]:
-    """Return the layers of least total arc length.
+    """Return the layers of least total arc length, shape (boxes,).
 
     A box as far from its parents' side as from its children's goes where most width is free.
     """
-    n = len(extent)
-    ends = np.array(arcs, np.int64).reshape(-1, 2)
-    # The total length is linear in the layers: each counts by its arcs from above and below.
-    pull = np.bincount(ends[:, 1], minlength=n) - np.bincount(ends[:, 0], minlength=n)
-    drops = [[(b, 1.0), (a, -1.0)] for a, b in arcs]
+    # The total length is linear in the layers: each counts by its pull.
+    pull = _pulls(len(extent), arcs)
+    drops = _differences(arcs)
     solution = _cheapest(pull, drops, np.ones(len(arcs)))
     if solution is None:
         raise ValueError("the arcs have a directed cycle")
     layer = np.rint(solution).astype(np.int64)
     # Boxes without a pull may stand in several layers at the same length.
-    above, below = _neighbours(n, arcs)
+    above, below = _neighbours(len(extent), arcs)
     load = np.bincount(layer, extent)
     for v in np.flatnonzero(pull == 0):
-        first = max((layer[u] for u in above[v]), default=-1) + 1
-        last = min((layer[w] for w in below[v]), default=len(load))
+        highest = layer[above[v]].max(initial=-1) + 1
+        lowest = layer[below[v]].min(initial=len(load))
         load[layer[v]] -= extent[v]
-        layer[v] = first + int(np.argmin(load[first:last]))
+        layer[v] = highest + np.argmin(load[highest:lowest])
         load[layer[v]] += extent[v]
     return layer
 
 
+def _pulls(n: int, arcs: Links) -> NDArray[np.int64]:
+    """Return the number of each box's arcs from above less that of its arcs to below."""
+    pulls = np.zeros(n, np.int64)
+    for upper, lower in arcs:
+        pulls[upper] -= 1
+        pulls[lower] += 1
+    return pulls
+
+
 def _split(
-    layer: NDArray[np.int64], extent: NDArray[np.float64], arcs: Links
+    layer: NDArray[np.int64],
+    extent: NDArray[np.float64],
+    arcs: Links,
 ) -> NDArray[np.int64]:
     """Make two layers of each that is too wide: its boxes have no arcs among each other.
 
     This ends: each split leaves at least one box above and one below, so that there are at most as
     many splits as boxes, and every other step goes one layer down.
     """
-    above, below = _neighbours(len(layer), arcs)
-    limit = max(extent.max(initial=0), SPREAD * extent.sum() ** 0.5)
+    pulls = _pulls(len(layer), arcs)
+    widest_box = extent.max(initial=0)
+    limit = max(widest_box, SPREAD * extent.sum() ** 0.5)
     k = 0
     while k <= layer.max(initial=-1):
         row = np.flatnonzero(layer == k)
-        if extent[row].sum() <= limit or len(row) < 2:
+        width = extent[row].sum()
+        if width <= limit or len(row) < 2:
             k += 1
             continue
         # A box that is moved down lengthens the arcs from above, the others those to below.
-        pull = [len(above[v]) - len(below[v]) for v in row]
-        row = row[np.argsort(pull, kind="stable")[::-1]]
-        middle = extent[row].sum() / 2
-        half = int(np.searchsorted(np.cumsum(extent[row]), middle, side="right"))
+        pull = pulls[row]
+        by_pull = np.argsort(pull, kind="stable")[::-1]
+        row = row[by_pull]
+        # The upper half of the width stays, at least one box and not all of them.
+        ends = np.cumsum(extent[row])
+        half = np.searchsorted(ends, width / 2, side="right")
+        n_upper = np.clip(half, 1, len(row) - 1)
         layer = layer + (layer > k)
-        layer[row[min(max(half, 1), len(row) - 1) :]] += 1
+        layer[row[n_upper:]] += 1
     return layer
 
 
 def _chains(
-    layer: NDArray[np.int64], arcs: Links
+    layer: NDArray[np.int64],
+    arcs: Links,
 ) -> tuple[list[list[int]], NDArray[np.int64]]:
-    """Give each arc a passing point in every layer that it crosses."""
+    """Return the points of each arc, and the layer of each box and of each passing point.
+
+    An arc has a passing point in every layer that it crosses; those follow the boxes.
+    """
     layers = layer.tolist()
     chains = []
     for upper, lower in arcs:
-        crossed = range(layers[upper] + 1, layers[lower])
         first = len(layers)
+        crossed = range(layers[upper] + 1, layers[lower])
         layers.extend(crossed)
-        chains.append([upper, *range(first, first + len(crossed)), lower])
+        passing = range(first, len(layers))
+        chains.append([upper, *passing, lower])
     return chains, np.array(layers, np.int64)
 
 
@@ -179,7 +211,7 @@ def _ordered(layer: NDArray[np.int64], links: Links) -> list[list[int]]:
     fewest = np.inf
     work = 0
     for start in range(STARTS):
-        neighbours = [[*up, *down] for up, down in zip(above, below, strict=True)]
+        neighbours = [*map(add, above, below)]
         # The first start is that of the graph itself, the others are random.
         if start > 0:
             for points in neighbours:
@@ -221,31 +253,37 @@ def _rounds(
 
 
 def _depth_first(
-    layer: list[int], neighbours: list[list[int]]
+    layer: list[int],
+    neighbours: list[list[int]],
 ) -> tuple[list[list[int]], list[int]]:
     """Return the points of each layer in the order of a depth-first search, and their places."""
-    rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
+    n_layers = max(layer, default=-1) + 1
+    rows: list[list[int]] = [[] for _ in range(n_layers)]
     place = [-1] * len(layer)
-    for root in sorted(range(len(layer)), key=layer.__getitem__):
-        stack = [root]
-        while stack:
-            v = stack.pop()
-            if place[v] < 0:
-                place[v] = len(rows[layer[v]])
-                rows[layer[v]].append(v)
-                stack.extend(reversed(neighbours[v]))
+    # The search begins at the top; the stack holds the next root below its points.
+    stack = sorted(range(len(layer)), key=layer.__getitem__)[::-1]
+    while stack:
+        v = stack.pop()
+        if place[v] < 0:
+            row = rows[layer[v]]
+            place[v] = len(row)
+            row.append(v)
+            stack.extend(reversed(neighbours[v]))
     return rows, place
 
 
 def _sort(row: list[int], neighbours: list[list[int]], place: list[int]) -> None:
     """Order a layer by the mean places of its points' neighbours; those without any stay."""
+    barycentres = {}
+    for v in row:
+        if neighbours[v]:
+            barycentres[v] = fmean(place[u] for u in neighbours[v])
     # Points without neighbours keep their places; the others fill the places between them.
-    linked = [v for v in row if neighbours[v]]
-    mean = {v: fmean(map(place.__getitem__, neighbours[v])) for v in linked}
-    ordered = iter(sorted(linked, key=mean.__getitem__))
-    row[:] = [next(ordered) if v in mean else v for v in row]
+    ordered = iter(sorted(barycentres, key=barycentres.__getitem__))
     for k, v in enumerate(row):
-        place[v] = k
+        if v in barycentres:
+            row[k] = next(ordered)
+        place[row[k]] = k
 
 
 def _transpose(
@@ -263,7 +301,9 @@ def _transpose(
                 # Two neighbours whose edges cross less the other way round.
                 u = row[k]
                 v = row[k + 1]
-                if _excess(u, v, above, place) + _excess(u, v, below, place) > 0:
+                excess = _excess(u, v, above, place)
+                excess += _excess(u, v, below, place)
+                if excess > 0:
                     row[k] = v
                     row[k + 1] = u
                     place[u] = k + 1
@@ -273,65 +313,98 @@ def _transpose(
 
 def _excess(u: int, v: int, neighbours: list[list[int]], place: list[int]) -> int:
     """Return the number of crossings on one side that ``v`` before ``u`` would remove."""
-    ends = [place[b] for b in neighbours[v]]
-    return sum((place[a] > b) - (place[a] < b) for a in neighbours[u] for b in ends)
+    ends_of_v = [place[w] for w in neighbours[v]]
+    excess = 0
+    for w in neighbours[u]:
+        end = place[w]
+        for end_of_v in ends_of_v:
+            # They cross now, or would then.
+            excess += (end > end_of_v) - (end < end_of_v)
+    return excess
 
 
 def _crossings(row: list[int], below: list[list[int]], place: list[int]) -> int:
     """Count the crossings between a layer and the next."""
-    seen: list[int] = []
-    # Two arcs cross when the left one ends right of the other: the ends seen so far are sorted.
+    # Two arcs cross when the left one ends right of the other: the ends on the left are sorted.
+    ends_on_the_left: list[int] = []
     crossings = 0
     for v in row:
         ends = [place[w] for w in below[v]]
-        crossings += sum(len(seen) - bisect_right(seen, end) for end in ends)
         for end in ends:
-            insort(seen, end)
+            crossings += len(ends_on_the_left)
+            crossings -= bisect_right(ends_on_the_left, end)
+        for end in ends:
+            insort(ends_on_the_left, end)
     return crossings
 
 
 def _places(
-    rows: list[list[int]], links: Links, extent: NDArray[np.float64], n: int
+    rows: list[list[int]],
+    links: Links,
+    extent: NDArray[np.float64],
+    n_boxes: int,
 ) -> NDArray[np.float64]:
     """Return the places of least weighted sideways run, in order and without overlap.
 
-    The variables are the places and the absolute value of each term; the first ``n`` points are
-    boxes.
+    The variables of the linear program are the places and the absolute value of each run.
+
+    Parameters
+    ----------
+    rows
+        The points of each layer from left to right.
+    links
+        Pairs of points in neighbouring layers.
+    extent
+        Width of each point with the free space beside it, boxes first, shape (points,).
+    n_boxes
+        Number of boxes.
     """
-    total = len(extent)
-    terms, weights = _terms(links, total, n)
-    # Each term is at most its absolute value, and so is its negative.
-    absolute: list[Row] = [
-        [(k, 1.0), *((v, sign * factor) for v, factor in term)]
-        for sign in (1, -1)
-        for k, term in enumerate(terms, total)
-    ]
+    n_points = len(extent)
+    runs, weights = _runs(links, n_points, n_boxes)
+    # Each run is at most its absolute value, and so is its negative.
+    constraints: list[Row] = []
+    for sign in (1, -1):
+        for absolute, run in enumerate(runs, n_points):
+            signed = [(v, sign * factor) for v, factor in run]
+            constraints.append([(absolute, 1.0), *signed])
+    sides = [0.0] * len(constraints)
     # Neighbours in a layer keep their distance.
-    pairs = [*chain.from_iterable(map(pairwise, rows))]
-    apart: list[Row] = [[(b, 1.0), (a, -1.0)] for a, b in pairs]
-    sides = [0.0] * len(absolute) + [(extent[a] + extent[b]) / 2 for a, b in pairs]
-    # The small cost of the places themselves keeps what no term holds at the left.
-    cost = np.concatenate([np.full(total, 1e-4), weights])
-    solution = _cheapest(cost, absolute + apart, sides)
+    neighbours = [*chain.from_iterable(map(pairwise, rows))]
+    constraints += _differences(neighbours)
+    for left, right in neighbours:
+        sides.append((extent[left] + extent[right]) / 2)
+    # The small cost of the places themselves keeps points without a run at the left.
+    cost = np.append(np.full(n_points, 1e-4), weights)
+    solution = _cheapest(cost, constraints, sides)
     assert solution is not None  # feasible by construction
-    x = solution[:total]
-    return x - (x - extent / 2).min(initial=np.inf) if total else x
+    x = solution[:n_points]
+    left_edge: float = (x - extent / 2).min(initial=np.inf)
+    return x - left_edge
 
 
-def _terms(links: Links, total: int, n: int) -> tuple[list[Row], list[float]]:
+def _runs(links: Links, n_points: int, n_boxes: int) -> tuple[list[Row], list[float]]:
     """Return the sideways runs to be kept small, and the weight of each.
 
-    Those are the run of each link, and the distance of each of the first ``n`` points, the boxes,
-    from the middle of its neighbours on either side.
+    Those are the run of each link, and the distance of each box from the middle of its neighbours
+    on either side.
     """
-    terms: list[Row] = [[(a, 1.0), (b, -1.0)] for a, b in links]
-    weights = [STRAIGHT[(a >= n) + (b >= n)] for a, b in links]
-    for side in _neighbours(total, links):
-        for v, points in enumerate(side[:n]):
+    runs = _differences([(b, a) for a, b in links])
+    weights: list[float] = []
+    for a, b in links:
+        n_passing = (a >= n_boxes) + (b >= n_boxes)
+        weights.append(STRAIGHT[n_passing])
+    for side in _neighbours(n_points, links):
+        for box, points in enumerate(side[:n_boxes]):
             if len(points) > 1:
-                terms.append([(v, 1.0), *((u, -1 / len(points)) for u in points)])
+                mean = [(point, -1 / len(points)) for point in points]
+                runs.append([(box, 1.0), *mean])
                 weights.append(CENTRED)
-    return terms, weights
+    return runs, weights
+
+
+def _differences(pairs: Links) -> list[Row]:
+    """Return a row for each pair: its second variable less its first."""
+    return [[(second, 1.0), (first, -1.0)] for first, second in pairs]
 
 
 def _cheapest(
@@ -352,5 +425,10 @@ def _cheapest(
     first = offsets([*map(len, rows)])
     shape = (len(rows), len(cost))
     matrix: Any = csr_array((np.negative(factors), columns, first), shape=shape)
-    result: Any = linprog(cost, A_ub=matrix, b_ub=np.negative(sides), method="highs-ds")
+    result: Any = linprog(
+        cost,
+        A_ub=matrix,
+        b_ub=np.negative(sides),
+        method="highs-ds",
+    )
     return None if result.x is None else np.asarray(result.x)

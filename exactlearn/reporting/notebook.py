@@ -41,6 +41,7 @@ from exactlearn.reporting.page import (
     parts,
 )
 from exactlearn.reporting.placed_drawing import placed
+from exactlearn.reporting.records import named_arcs
 from exactlearn.reporting.svg_picture import PIXELS, svg_file
 from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
@@ -76,8 +77,7 @@ def html(value: Displayed) -> str | None:
     # Of a graph with too many boxes the arcs are listed.
     picture = None if drawing is None else _svg(drawing)
     if drawing is not None and picture is None:
-        names = drawing.labels
-        record["arcs"] = [[names[a], names[b]] for a, b in drawing.arcs]
+        record["arcs"] = named_arcs(drawing.labels, drawing.arcs)
     # Figures that are objects have a section of their own.
     figures = {
         name.replace("_", " "): text.strip("'")
@@ -224,6 +224,8 @@ def _first_rows(value: Dataset) -> Markup:
     columns = []
     for v in range(len(names)):
         labels = (*value.states[v], "missing")  # of which the last one has the code -1
-        columns.append([labels[code] for code in value.codes[:MAX_ROWS, v].tolist()])
-    rows: Markup = parts().table(Table(head=names, rows=[*zip(*columns, strict=True)]))
-    return rows
+        codes = value.codes[:MAX_ROWS, v]
+        columns.append([labels[code] for code in codes])
+    rows = [*zip(*columns, strict=True)]
+    table: Markup = parts().table(Table(head=names, rows=rows))
+    return table

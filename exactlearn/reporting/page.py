@@ -114,11 +114,15 @@ class PageContent:
         bootstrap = self.record.get("bootstrap")
         arcs = bootstrap.get("arcs") if isinstance(bootstrap, dict) else None
         arcs = arcs or self.record.get("support") or ()
-        key = next((key for key in STRENGTHS if arcs and key in arcs[0]), None)
-        if key is None:
+        measured = [key for key in STRENGTHS if arcs and key in arcs[0]]
+        if not measured:
             return "", {}
+        key = measured[0]
         # The strength of an edge is that of both directions together.
-        edges = {frozenset((arc["parent"], arc["child"])): arc[key] for arc in arcs}
+        edges = {}
+        for arc in arcs:
+            edge = frozenset((arc["parent"], arc["child"]))
+            edges[edge] = arc[key]
         return STRENGTHS[key], edges
 
 
@@ -136,17 +140,20 @@ def page(content: PageContent) -> str:
     >>> text.count("&lt;b&gt;"), "<b>" in text
     (3, False)
     """
-    sections = [(title, body) for title, body in _sections(content) if body]
     # Sections may share a title, and no id.
-    ids: list[str] = []
-    for position, (title, _) in enumerate(sections):
+    sections: dict[str, tuple[str, Markup]] = {}
+    for title, body in _sections(content):
+        if not body:
+            continue
         name = title.lower().replace(" ", "-")
-        ids.append(f"{name}-{position}" if name in ids else name)
+        if name in sections:
+            name = f"{name}-{len(sections)}"
+        sections[name] = (title, body)
     text = rendered(
         "page.html",
         title=content.title,
         notes=content.notes,
-        sections=[*zip(ids, sections, strict=True)],
+        sections=sections.items(),
     )
     return text + "\n"
 
@@ -210,15 +217,15 @@ def _drawing(
     reversible: Sequence[Sequence[str]] | None,
 ) -> Drawing:
     """Return the drawing of a network, its arcs as wide as their support."""
-    # Arcs are drawn as wide as the bootstrap or the listed networks support them.
     names = list(parents)
     drawing = network_drawing(names, _families(parents), reversible)
+    # Arcs are drawn as wide as the bootstrap or the listed networks support them.
     _, support = content.strengths
     strengths = {}
-    for arc in drawing.arcs:
-        edge = frozenset(names[end] for end in arc)
+    for tail, head in drawing.arcs:
+        edge = frozenset((names[tail], names[head]))
         if edge in support:
-            strengths[arc] = float(support[edge])
+            strengths[tail, head] = float(support[edge])
     return replace(drawing, strengths=strengths)
 
 
@@ -252,7 +259,9 @@ def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Marku
     if not content.parents:
         return Markup("")
     states = {**(answer.get("evidence") or {}), **(answer.get("do") or {})}
-    observed = {variable: {str(state): 1.0} for variable, state in states.items()}
+    observed = {}
+    for variable, state in states.items():
+        observed[variable] = {str(state): 1.0}
     plain = network_drawing(list(content.parents), _families(content.parents))
     drawing = with_posteriors(plain, answer["posterior"], observed)
     return _picture(drawing, name, legend(drawing))
@@ -261,11 +270,17 @@ def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Marku
 def _families(parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
     """Return the parents of each variable as positions among the variables."""
     position = {name: v for v, name in enumerate(parents)}
-    return [[*map(position.__getitem__, family)] for family in parents.values()]
+    families = []
+    for family in parents.values():
+        families.append([position[parent] for parent in family])
+    return families
 
 
 def _picture(
-    drawing: Drawing, name: str, text: str, tables: Sequence[Any] = ()
+    drawing: Drawing,
+    name: str,
+    text: str,
+    tables: Sequence[Any] = (),
 ) -> Markup:
     """Return a picture with its controls and legend, and the tables of its boxes beside it."""
     try:
@@ -273,15 +288,22 @@ def _picture(
     except TooLargeError as error:
         return Markup('<p class="note">No picture: {}.</p>').format(error)
     # Boxes are found by the first line of their texts.
-    labels = dict.fromkeys(label.split("\n")[0] for label in drawing.labels)
+    first_lines = [label.partition("\n")[0] for label in drawing.labels]
     picture: Markup = parts().picture(
-        name, drawn.size, svg_group(drawn), PIXELS, text, list(labels), tables
+        name,
+        drawn.size,
+        svg_group(drawn),
+        PIXELS,
+        text,
+        list(dict.fromkeys(first_lines)),
+        tables,
     )
     return picture
 
 
 def _tables_of_boxes(
-    network: BayesianNetwork, names: Mapping[str, Any]
+    network: BayesianNetwork,
+    names: Mapping[str, Any],
 ) -> Iterator[tuple[int, Any]]:
     """Yield the conditional table of each box, until there are too many probabilities."""
     # A table counts as it is shown: the page stays small, whatever the network's size.
@@ -290,7 +312,8 @@ def _tables_of_boxes(
         if name not in network.names:
             continue
         table = network.tables[network.index(name)]
-        left -= min(table.size, MAX_CONFIGURATIONS * table.shape[-1])
+        n_states = table.shape[-1]
+        left -= min(table.size, MAX_CONFIGURATIONS * n_states)
         if left >= 0:
             yield box, conditional_table(network, name)
 
@@ -299,15 +322,15 @@ def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
     """Return title and table of the conditional probabilities of a variable; a large one is cut."""
     v = network.index(name)
     states = network.states[v]
-    given = [network.names[p] for p in network.parents[v]]
-    table = np.asarray(network.tables[v]).reshape(-1, len(states))
+    parents = network.parents[v]
+    given = [network.names[parent] for parent in parents]
+    table = np.reshape(network.tables[v], (-1, len(states)))
     shown = table[:MAX_CONFIGURATIONS, :MAX_WIDTH]
     # The last parent varies fastest, as in the table.
-    configurations = product(*(network.states[p] for p in network.parents[v]))
-    rows = [
-        [*configuration, *map(probability, row)]
-        for configuration, row in zip(configurations, shown.tolist(), strict=False)
-    ]
+    configurations = product(*(network.states[parent] for parent in parents))
+    rows = []
+    for configuration, row in zip(configurations, shown.tolist(), strict=False):
+        rows.append([*configuration, *map(probability, row)])
     head = [*given, *states[:MAX_WIDTH]]
     return SimpleNamespace(
         name=name,
@@ -320,7 +343,8 @@ def conditional_table(network: BayesianNetwork, name: str) -> SimpleNamespace:
 
 def data_tables(data: Dataset, limit: int = MAX_VARIABLES) -> Markup:
     """Return types, states, rare states and missing cells of a table, of its first variables."""
-    rows = [_variable_row(data, v) for v in range(min(data.n_variables, limit))]
+    n_shown = min(data.n_variables, limit)
+    rows = [_variable_row(data, v) for v in range(n_shown)]
     size = {"rows": str(data.n_rows), "variables": str(data.n_variables)}
     patterns = Markup("")
     if not data.complete_rows.all():
@@ -335,7 +359,9 @@ def _variable_row(data: Dataset, v: int) -> SimpleNamespace:
     """Return states of a variable, their counts and proportions, and that of missing cells."""
     states = data.states[v]
     # The code of a missing cell is -1, so that its weight comes first.
-    weights = np.bincount(data.codes[:, v] + 1, data.row_weights, len(states) + 1)
+    places = data.codes[:, v] + 1
+    weights = np.bincount(places, data.row_weights, len(states) + 1)
+    missing = weights[0]
     counts = weights[1:]
     return SimpleNamespace(
         name=data.names[v],
@@ -344,7 +370,7 @@ def _variable_row(data: Dataset, v: int) -> SimpleNamespace:
         counts=counts,
         proportions=counts / max(counts.sum(), 1e-300),
         rarest=int(np.argmin(counts)),
-        missing=float(weights[0] / max(weights.sum(), 1e-300)),
+        missing=float(missing / max(weights.sum(), 1e-300)),
     )
 
 
@@ -373,21 +399,33 @@ def _search(content: PageContent) -> Markup:
     points = [point for point in content.trace if any(map(isfinite, point[1:]))]
     if not points:
         return Markup("")
-    last, *figures = points[-1]
-    end = max(last, float(content.record.get("seconds") or 0.0))
     # Both lines are drawn to the end of the search.
-    drawn = [*points, (end, *figures)]
-    scores = [(seconds, score) for seconds, score, _ in drawn if isfinite(score)]
-    bounds = [(seconds, bound) for seconds, _, bound in drawn if isfinite(bound)]
+    last, *figures = points[-1]
+    seconds = float(content.record.get("seconds") or 0.0)
+    end = max(last, seconds)
+    scores: list[tuple[float, float]] = []
+    bounds: list[tuple[float, float]] = []
+    for time, score, bound in (*points, (end, *figures)):
+        if isfinite(score):
+            scores.append((time, score))
+        if isfinite(bound):
+            bounds.append((time, bound))
     low, high = shown_range([y for _, y in scores], [y for _, y in bounds])
     picture: Markup = parts().trace(
-        scores, bounds, low, high, end, points[:MAX_ROWS], len(points)
+        scores,
+        bounds,
+        low,
+        high,
+        end,
+        points[:MAX_ROWS],
+        len(points),
     )
     return picture
 
 
 def shown_range(
-    scores: Sequence[float], bounds: Sequence[float]
+    scores: Sequence[float],
+    bounds: Sequence[float],
 ) -> tuple[float, float]:
     """Return the ends of a figure's axis: bounds far above all else are beyond it.
 
@@ -396,11 +434,13 @@ def shown_range(
     >>> shown_range([-100.0, -98.0, -98.0], [0.0, -97.0, -98.0])
     (-100.0, -95.0)
     """
-    low = min([*scores, *bounds])
-    high = max([*scores, *bounds])
+    values = [*scores, *bounds]
+    low = min(values)
+    high = max(values)
     reached = max([*scores, *bounds[-1:]])
-    if reached > low:
-        high = min(high, reached + HEADROOM * (reached - low))
+    height = reached - low
+    if height > 0:
+        high = min(high, reached + HEADROOM * height)
     return low, high
 
 

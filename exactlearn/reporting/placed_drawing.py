@@ -3,6 +3,7 @@
 Places are those of :mod:`exactlearn.reporting.layered_layout`.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,6 +33,9 @@ MAX_BOXES = 400
 
 Point = tuple[float, float]
 
+Sides = dict[int, list[tuple[float, int]]]
+"""The arcs that end at one side of each box, each after the place of its next point."""
+
 
 @dataclass(frozen=True)
 class Box:
@@ -46,6 +50,16 @@ class Box:
     def middle(self) -> float:
         """Horizontal middle."""
         return self.left + self.width / 2
+
+    @property
+    def right(self) -> float:
+        """Right edge."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Lower edge."""
+        return self.top + self.height
 
 
 class PlacedDrawing:
@@ -71,54 +85,67 @@ class PlacedDrawing:
 
     def __init__(self, drawing: Drawing) -> None:
         self.drawing = drawing
-        self.beside = None if drawing.beside is None else PlacedDrawing(drawing.beside)
-        widths = [_width(label) for label in drawing.labels]
-        heights = [0.15 + LINE * len(label.split("\n")) for label in drawing.labels]
+        # The size of each box follows from its text.
+        widths = []
+        heights = []
+        for label in drawing.labels:
+            lines = label.split("\n")
+            widths.append(0.25 + LETTER * max(map(len, lines)))
+            heights.append(0.15 + LINE * len(lines))
+        # Places of boxes, courses of arcs, and what is written on these.
         places = layered_layout(widths, drawing.arcs, space=0.3, lane=0.12)
         layers = _layer_heights(places, heights)
-        self.boxes = [
-            Box(float(x) - width / 2 + MARGIN, layers[k][0], width, height)
-            for x, k, width, height in zip(
-                places.x, places.layer, widths, heights, strict=True
+        self.boxes: list[Box] = []
+        for middle, layer, width, height in zip(
+            places.x.tolist(),
+            places.layer,
+            widths,
+            heights,
+            strict=True,
+        ):
+            box = Box(
+                left=middle - width / 2 + MARGIN,
+                top=layers[layer][0],
+                width=width,
+                height=height,
             )
-        ]
+            self.boxes.append(box)
         courses = _courses(self.boxes, drawing.arcs, places, layers)
-        self.curves = [_smooth(points) for points in courses]
+        self.curves = [*map(_smooth, courses)]
         self.label_places = _label_places(self.curves, drawing.arc_labels)
         # The size is that of boxes and curves with a margin.
-        right = [box.left + box.width for box in self.boxes]
+        right = [box.right for box in self.boxes]
         right += [x for x, _ in chain.from_iterable(self.curves)]
-        bottom = [box.top + box.height for box in self.boxes]
+        bottom = [box.bottom for box in self.boxes]
         width = max(right, default=0.3) + MARGIN
         height = max(bottom, default=0.3) + MARGIN
         self.size: Point = (width, height)
         self.whole_size = self.size
-        if self.beside is not None:
+        self.beside = None
+        if drawing.beside is not None:
+            self.beside = PlacedDrawing(drawing.beside)
             left, beside_height = self.beside.size
             self.whole_size = (left + width, max(beside_height, height))
-
-
-def _width(label: str) -> float:
-    """Return the width of a box with a text."""
-    return 0.25 + LETTER * max(map(len, label.split("\n")))
 
 
 def _layer_heights(places: LayeredLayout, heights: Sequence[float]) -> list[Point]:
     """Return top and bottom of each layer; arcs that run far sideways get more height."""
     n_layers = int(places.layer.max(initial=-1)) + 1
     # The farthest sideways run of an arc below each layer.
-    sideways = np.zeros(n_layers + 1)
+    runs = [0.0] * n_layers
     for course in places.courses:
-        for (x0, k), (x1, _) in pairwise(course):
-            sideways[k] = max(sideways[k], abs(x1 - x0))
+        for (x0, layer), (x1, _) in pairwise(course):
+            runs[layer] = max(runs[layer], abs(x1 - x0))
     # The tallest box of each layer.
     tallest = np.zeros(n_layers)
     np.maximum.at(tallest, places.layer, heights)
     layers: list[Point] = []
     top = MARGIN
-    for height, run in zip(tallest.tolist(), sideways[:-1].tolist(), strict=True):
-        layers.append((top, top + height))
-        top += height + min(MAX_GAP, GAP + STEEPNESS * run)
+    for height, run in zip(tallest.tolist(), runs, strict=True):
+        bottom = top + height
+        layers.append((top, bottom))
+        gap = GAP + STEEPNESS * run
+        top = bottom + min(MAX_GAP, gap)
     return layers
 
 
@@ -131,30 +158,62 @@ def _courses(
     """Return the points of each arc, from the box it leaves, straight through layers, to its end.
 
     The ends of arcs at one side of a box are spread in the order of the points they lead to.
+
+    Parameters
+    ----------
+    boxes
+        The placed boxes.
+    arcs
+        Arcs ``(upper, lower)``.
+    places
+        The course of each arc through the layers.
+    layers
+        Top and bottom of each layer.
     """
-    # The arcs at each side of a box, with the next point of each.
-    sides: dict[tuple[int, bool], list[tuple[float, int]]] = {}
-    for number, (a, b) in enumerate(arcs):
-        inner = [x + MARGIN for x, _ in places.courses[number][1:-1]]
-        passed = [boxes[a].middle, *inner, boxes[b].middle]
-        sides.setdefault((a, True), []).append((passed[1], number))
-        sides.setdefault((b, False), []).append((passed[-2], number))
-    # Ends are spread around the middle of the side, which they leave free at both edges.
-    ends: dict[tuple[bool, int], float] = {}
-    for (box, is_tail), points in sides.items():
-        step = min(0.14, 0.7 * boxes[box].width / len(points))
-        left = boxes[box].middle - step * (len(points) - 1) / 2
-        for k, (_, number) in enumerate(sorted(points)):
-            ends[is_tail, number] = left + step * k
+    # The arcs at the lower and at the upper side of a box, with the next point of each.
+    tails: Sides = defaultdict(list)
+    heads: Sides = defaultdict(list)
+    for arc, (upper, lower) in enumerate(arcs):
+        _, (below_upper, _), *_ = places.courses[arc]
+        *_, (above_lower, _), _ = places.courses[arc]
+        tails[upper].append((below_upper, arc))
+        heads[lower].append((above_lower, arc))
+    tail_of_arc = _spread(boxes, tails)
+    head_of_arc = _spread(boxes, heads)
     # Through a layer an arc runs straight down.
     courses = []
-    for number, (a, b) in enumerate(arcs):
-        crossed = places.courses[number][1:-1]
-        through = [(x + MARGIN, y) for x, k in crossed for y in layers[k]]
-        tail = (ends[True, number], boxes[a].top + boxes[a].height)
-        head = (ends[False, number], boxes[b].top)
-        courses.append([tail, *through, head])
+    for arc, (upper, lower) in enumerate(arcs):
+        course = [(tail_of_arc[arc], boxes[upper].bottom)]
+        for x, layer in places.courses[arc][1:-1]:
+            top, bottom = layers[layer]
+            course.append((x + MARGIN, top))
+            course.append((x + MARGIN, bottom))
+        course.append((head_of_arc[arc], boxes[lower].top))
+        courses.append(course)
     return courses
+
+
+def _spread(boxes: Sequence[Box], sides: Sides) -> dict[int, float]:
+    """Return the horizontal place of each arc's end at one side of its box.
+
+    The ends are spread around the middle of the side, and leave it free at both edges.
+
+    Parameters
+    ----------
+    boxes
+        The placed boxes.
+    sides
+        The arcs that end at a box, each after the place of its next point.
+    """
+    ends = {}
+    for number, arcs in sides.items():
+        box = boxes[number]
+        step = min(0.14, 0.7 * box.width / len(arcs))
+        span = step * (len(arcs) - 1)
+        left = box.middle - span / 2
+        for k, (_, arc) in enumerate(sorted(arcs)):
+            ends[arc] = left + step * k
+    return ends
 
 
 def _smooth(points: Sequence[Point]) -> list[Point]:
@@ -164,24 +223,32 @@ def _smooth(points: Sequence[Point]) -> list[Point]:
     """
     pieces = []
     for (x0, y0), (x1, y1) in pairwise(points):
-        pieces.append((x1 - x0) / (y1 - y0) if y1 > y0 else 0.0)
+        height = y1 - y0
+        pieces.append((x1 - x0) / height if height > 0 else 0.0)
     # The harmonic mean of two slopes of one sign; a course that turns is vertical there.
     slopes = [pieces[0] / 2]
-    for a, b in pairwise(pieces):
-        slopes.append(2 * a * b / (a + b) if a * b > 0 else 0.0)
+    for upper, lower in pairwise(pieces):
+        slope = 0.0
+        if upper * lower > 0:
+            slope = 2 * upper * lower / (upper + lower)
+        slopes.append(slope)
     slopes.append(pieces[-1] / 2)
+    # Between two points there are two control points, each a third of the height from its end.
     curve = [points[0]]
-    for k, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
-        # Two control points, each a third of the height from its end.
+    knots = zip(points, slopes, strict=True)
+    for ((x0, y0), slope0), ((x1, y1), slope1) in pairwise(knots):
         third = (y1 - y0) / 3
-        curve.append((x0 + slopes[k] * third, y0 + third))
-        curve.append((x1 - slopes[k + 1] * third, y1 - third))
-        curve.append((x1, y1))
+        curve += [
+            (x0 + slope0 * third, y0 + third),
+            (x1 - slope1 * third, y1 - third),
+            (x1, y1),
+        ]
     return curve
 
 
 def _label_places(
-    curves: Sequence[Sequence[Point]], labels: Sequence[str]
+    curves: Sequence[Sequence[Point]],
+    labels: Sequence[str],
 ) -> list[Point]:
     """Return free places on the arcs' first pieces.
 
@@ -194,28 +261,39 @@ def _label_places(
         width = 0.05 + SMALL_LETTER * len(label)
         choices = [_on_curve(curve, t) for t in (0.4, 0.3, 0.5, 0.6)]
         free = (place for place in choices if _is_free(place, width, written))
-        x, y = next(free, choices[0])
-        places.append((x, y))
+        place = next(free, choices[0])
+        places.append(place)
         if label:
-            written.append((x, y, width))
+            written.append((*place, width))
     return places
 
 
 def _is_free(
-    place: Point, width: float, written: Sequence[tuple[float, float, float]]
+    place: Point,
+    width: float,
+    written: Sequence[tuple[float, float, float]],
 ) -> bool:
     """Return whether a label at a place covers none of those that are written."""
     x, y = place
-    return all(
-        abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2 for u, v, w in written
-    )
+    for written_x, written_y, written_width in written:
+        distance = abs(x - written_x)
+        is_beside = distance >= (width + written_width) / 2
+        if not is_beside and abs(y - written_y) < LINE / 2:
+            return False
+    return True
 
 
 def _on_curve(curve: Sequence[Point], t: float) -> Point:
-    """Return a point of a curve's first piece."""
+    """Return the point at ``t``, from 0 to 1, of a curve's first piece."""
     s = 1 - t
-    weights = np.array([s**3, 3 * t * s**2, 3 * t**2 * s, t**3])
-    x, y = (weights @ np.array(curve[:4])).tolist()
+    # The Bernstein polynomials of degree 3.
+    weights = [
+        s**3,
+        3 * t * s**2,
+        3 * t**2 * s,
+        t**3,
+    ]
+    x, y = np.dot(weights, curve[:4]).tolist()
     return x, y
 
 

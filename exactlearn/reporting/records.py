@@ -72,7 +72,7 @@ def cpdag_record(names: Sequence[str], graph: PartiallyDirectedGraph) -> dict[st
 
 def named_arcs(names: Sequence[str], arcs: Collection[Arc]) -> list[list[str]]:
     """Return arcs by name, in the order of the variables."""
-    return [[names[a], names[b]] for a, b in sorted(arcs)]
+    return [[names[tail], names[head]] for tail, head in sorted(arcs)]
 
 
 def completion_record(
@@ -98,12 +98,15 @@ def completion_record(
     """
     cells: list[dict[str, Any]] = []
     for (row, v), value in zip(dataset.missing_cells.tolist(), values, strict=True):
-        line = {} if dataset.lines is None else {"line": int(dataset.lines[row])}
-        state = dataset.states[v][int(value)]
-        name = dataset.names[v]
-        cells.append({"row": row, **line, "variable": name, "value": state})
+        cell: dict[str, Any] = {"row": row}
+        if dataset.lines is not None:
+            cell["line"] = int(dataset.lines[row])
+        cell["variable"] = dataset.names[v]
+        cell["value"] = dataset.states[v][int(value)]
+        cells.append(cell)
     if probabilities is not None:
-        likely = probabilities[range(len(cells)), np.asarray(values, np.int64)]
+        states = np.asarray(values, np.int64)
+        likely = probabilities[range(len(cells)), states]
         for cell, p in zip(cells, likely.tolist(), strict=True):
             cell[probability] = p
     # JSON has no infinite numbers.
@@ -156,7 +159,8 @@ def size_in_words(dataset: "Dataset") -> str:
 
 
 def support_records(
-    names: Sequence[str], networks: Sequence[tuple[Sequence[Sequence[int]], float]]
+    names: Sequence[str],
+    networks: Sequence[tuple[Sequence[Sequence[int]], float]],
 ) -> list[dict[str, Any]]:
     """Return the support of each arc by some networks, by falling weight.
 

@@ -64,32 +64,48 @@ def svg_group(picture: PlacedDrawing) -> Markup:
         _arrow(drawing, arc, curve)
         for arc, curve in zip(drawing.arcs, picture.curves, strict=True)
     ]
-    fills = [_fill(drawing, box) for box in range(len(drawing.labels))]
+    n_boxes = len(drawing.labels)
+    fills = [_fill(drawing, box) for box in range(n_boxes)]
     group: Markup = macros("picture.html").group(
-        picture, arrows, fills, PIXELS, INSIDE, BAR
+        picture,
+        arrows,
+        fills,
+        PIXELS,
+        INSIDE,
+        BAR,
     )
     return group
 
 
 def _arrow(
-    drawing: Drawing, arc: Arc, curve: Sequence[Point]
+    drawing: Drawing,
+    arc: Arc,
+    curve: Sequence[Point],
 ) -> tuple[list[str], list[str]]:
     """Return the points of an arc's curve and the corners of its head, if it has one."""
     points = PIXELS * np.array(curve)
+    if arc in drawing.undirected:
+        return _pairs(points), []
+    # The head points along the end of the curve.
     end = points[-1].copy()
     along = end - points[-2]
     along /= np.hypot(*along) or 1.0
-    if arc in drawing.undirected:
-        return _pairs(points), []
+    scale = max(1.0, drawing.width_of(arc) / 2)
+    length, half_width = HEAD * scale
     # The curve ends at the back of the head.
-    length, half_width = HEAD * max(1.0, drawing.width_of(arc) / 2)
     back = end - length * along
     points[-1] = back
-    sideways = half_width * np.array([-along[1], along[0]])
-    return _pairs(points), _pairs([end, back + sideways, back - sideways])
+    x, y = along
+    sideways = half_width * np.array([-y, x])
+    corners = [
+        end,
+        back + sideways,
+        back - sideways,
+    ]
+    return _pairs(points), _pairs(corners)
 
 
-def _pairs(points: Sequence[Point] | Sequence[np.ndarray] | np.ndarray) -> list[str]:
+def _pairs(points: Sequence[np.ndarray] | np.ndarray) -> list[str]:
     """Return points as pairs of numbers."""
     return [f"{x:.1f},{y:.1f}" for x, y in points]
 
@@ -98,7 +114,8 @@ def _fill(drawing: Drawing, box: int) -> str:
     """Return the colour of a box: the more rows reach it, the darker."""
     if box in drawing.observed:
         return OBSERVED
-    # The root makes small probabilities visible.
     reach = drawing.reach[box] if drawing.reach else FULL
-    shade = 255 * (1 - (1 - np.array(SHADE)) * reach**0.5)
-    return f"rgb({','.join(f'{part:.0f}' for part in shade)})"
+    # The root makes small probabilities visible.
+    colour = 1 - np.subtract(1, SHADE) * reach**0.5
+    parts = [f"{part:.0f}" for part in 255 * colour]
+    return f"rgb({','.join(parts)})"

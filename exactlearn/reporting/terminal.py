@@ -34,7 +34,8 @@ def show(record: Mapping[str, Any]) -> None:
     both, as in a pipe, each row of a table is one line.
     """
     # Into a file or a pipe, a line is as long as its row.
-    is_narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    has_columns = os.environ.get("COLUMNS", "").isdigit()
+    is_narrow = sys.stdout.isatty() or has_columns
     console = Console(
         file=sys.stdout,
         width=None if is_narrow else MAX_WIDTH,
@@ -50,7 +51,8 @@ def show(record: Mapping[str, Any]) -> None:
         if not parts:
             continue
         if section.title and not is_first:
-            console.print("", Text(printable(section.title), "bold"), sep="\n")
+            title = Text(printable(section.title), "bold")
+            console.print("", title, sep="\n")
         for part in parts:
             console.print(part)
         is_first = False
@@ -60,7 +62,8 @@ def _parts(section: Section, width: int) -> Iterator[RenderableType]:
     """Yield the lines and tables that show a section."""
     if section.facts:
         facts = Table(head=("", ""), rows=list(section.facts.items()))
-        yield _grid(facts, _widths(facts, width) or (), has_head=False)
+        widths = _widths(facts, width) or ()
+        yield _grid(facts, widths, has_head=False)
     yield from map(printable, section.texts)
     for table in section.tables:
         yield from _fitted(table, width)
@@ -69,15 +72,25 @@ def _parts(section: Section, width: int) -> Iterator[RenderableType]:
 
 
 def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
-    """Yield the lines and tables that show a table in a terminal."""
+    """Yield the lines and tables that show a table in a terminal.
+
+    Parameters
+    ----------
+    table
+        The table; of one that is cut no column leaves.
+    width
+        Letters of a line.
+    """
     # Repeated values leave first: each column that is left needs fewer lines.
-    is_cut = bool(table.left_out)
-    repeated = [] if is_cut or _fits(table, width) else _repeated_columns(table)
+    repeated: list[int] = []
+    if not table.left_out and not _fits(table, width):
+        repeated = _repeated_columns(table)
     if repeated:
-        values = ", ".join(f"{table.head[k]}={table.rows[0][k]}" for k in repeated)
-        yield printable(f"In all rows: {values}.")
-        columns = range(len(table.head))
-        table = _with_columns(table, [k for k in columns if k not in repeated])
+        pairs = _with_columns(table, repeated)
+        values = map("=".join, zip(pairs.head, pairs.rows[0], strict=True))
+        yield printable(f"In all rows: {', '.join(values)}.")
+        columns = {*range(len(table.head))}.difference(repeated)
+        table = _with_columns(table, sorted(columns))
     # Then rows and columns change places, and at last columns stand in groups.
     widths = _widths(table, width)
     if widths is None:
@@ -93,13 +106,23 @@ def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
 
 def _fits(table: Table, width: int) -> bool:
     """Return whether no cell has to wrap."""
-    return sum(_natural_widths(table)) + PADDING * (len(table.head) - 1) <= width
+    return sum(_natural_widths(table)) <= _available(table, width)
+
+
+def _available(table: Table, width: int) -> int:
+    """Return the letters of a line without the blanks between the columns."""
+    n_gaps = len(table.head) - 1
+    return width - PADDING * n_gaps
+
+
+def _columns(table: Table) -> list[tuple[str, ...]]:
+    """Return the columns of a table, each with its head first."""
+    return [*zip(table.head, *table.rows, strict=True)]
 
 
 def _natural_widths(table: Table) -> list[int]:
     """Return the width of the widest cell of each column."""
-    columns = zip(table.head, *table.rows, strict=True)
-    return [max(map(cell_len, column)) for column in columns]
+    return [max(map(cell_len, column)) for column in _columns(table)]
 
 
 def _widths(table: Table, width: int) -> list[int] | None:
@@ -108,18 +131,19 @@ def _widths(table: Table, width: int) -> list[int] | None:
     Wide columns become narrower first. A word is broken where it is longer than half a line.
     """
     natural = _natural_widths(table)
-    if _fits(table, width):
+    available = _available(table, width)
+    if sum(natural) <= available:
         return natural
-    available = width - PADDING * (len(table.head) - 1)
     # A column is at least as wide as its longest word, or half a line.
-    longest = []
-    for column in zip(table.head, *table.rows, strict=True):
+    minimum = []
+    for column in _columns(table):
         words = " ".join(column).split()
-        longest.append(min(available // 2, max(map(cell_len, words), default=1)))
+        longest = max(map(cell_len, words), default=1)
+        minimum.append(min(available // 2, longest))
     # The largest limit of widths with which the columns stand side by side.
     for limit in range(min(available, max(natural)), 0, -1):
-        pairs = zip(longest, natural, strict=True)
-        widths = [max(minimum, min(width, limit)) for minimum, width in pairs]
+        limited = [min(limit, letters) for letters in natural]
+        widths = [*map(max, minimum, limited)]
         if sum(widths) <= available:
             return widths
     return None
@@ -127,27 +151,30 @@ def _widths(table: Table, width: int) -> list[int] | None:
 
 def _repeated_columns(table: Table) -> list[int]:
     """Return the columns with the same text in each of several rows, unless these are all."""
-    columns = list(zip(*table.rows, strict=True))
-    repeated = [
-        k for k, column in enumerate(columns) if len(set(column)) == 1 < len(column)
-    ]
-    return repeated if len(repeated) < len(columns) else []
+    repeated = []
+    for k, column in enumerate(zip(*table.rows, strict=True)):
+        if len(set(column)) == 1 < len(column):
+            repeated.append(k)
+    return repeated if len(repeated) < len(table.head) else []
 
 
 def _with_columns(table: Table, columns: Sequence[int]) -> Table:
     """Return the table with some of its columns."""
-    whole = (table.head, *table.rows)
-    lines = [[*map(line.__getitem__, columns)] for line in whole]
+    lines = []
+    for line in (table.head, *table.rows):
+        lines.append([line[column] for column in columns])
     return replace(table, head=lines[0], rows=lines[1:])
 
 
 def _turned(table: Table) -> Table:
     """Return the table with a row for each column, headed by the first column or by numbers."""
-    rows = list(zip(table.head, *table.rows, strict=True))
+    head, *rows = _columns(table)
     # The first column heads the others where it names the rows.
-    is_key = len({row[0] for row in table.rows}) == len(table.rows)
-    numbers = map(str, range(1, len(table.rows) + 1))
-    head = rows.pop(0) if is_key else ("", *numbers)
+    keys = head[1:]
+    if len({*keys}) < len(keys):
+        rows = _columns(table)
+        numbers = map(str, range(1, len(keys) + 1))
+        head = ("", *numbers)
     return Table(head=head, rows=rows)
 
 
@@ -173,9 +200,13 @@ def _grid(table: Table, widths: Sequence[int], has_head: bool = True) -> Grid:
         show_header=has_head,
     )
     for name, width in zip(table.head, widths, strict=True):
-        # a word that is cut, not broken, may stand for two
         justify: Any = "right" if name in table.right else "left"
-        grid.add_column(printable(name), justify=justify, width=width, overflow="fold")
+        grid.add_column(
+            printable(name),
+            justify=justify,
+            width=width,
+            overflow="fold",  # a word that is cut, not broken, may stand for two
+        )
     for row in table.rows:
         grid.add_row(*map(printable, row))
     return grid
