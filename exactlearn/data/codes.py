@@ -82,7 +82,9 @@ def as_array(values: Any, kind: Any, what: str) -> NDArray[Any]:
 
 
 def row_place(
-    row: int, lines: NDArray[np.int64] | None = None, index: "pd.Index | None" = None
+    row: int,
+    lines: NDArray[np.int64] | None = None,
+    index: "pd.Index | None" = None,
 ) -> str:
     """Return the place of a row for messages: rows count from 1, and so do the lines of a file.
 
@@ -101,12 +103,18 @@ def row_place(
     ('row 3 (index 2)', 'row 3 (line 5)')
     """
     if lines is not None:
-        return f"row {row + 1} (line {lines[row]})"
-    return f"row {row + 1} (index {row if index is None else index[row]})"
+        label = f"line {lines[row]}"
+    elif index is not None:
+        label = f"index {index[row]}"
+    else:
+        label = f"index {row}"
+    return f"row {row + 1} ({label})"
 
 
 def checked_codes(
-    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+    codes: NDArray[Any],
+    names: tuple[str, ...],
+    states: tuple[tuple[str, ...], ...],
 ) -> NDArray[np.int8] | NDArray[np.int16]:
     """Return the codes in their smallest type, shape (rows, variables), once all are in range."""
     if codes.ndim != 2 or codes.shape[1] != len(names):
@@ -133,10 +141,13 @@ def checked_codes(
 
 
 def checked_weights(
-    weights: Any, rows: int, lines: NDArray[np.int64] | None = None
+    weights: Any,
+    rows: int,
+    lines: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """Return the weight of each row as float64, shape (rows,); lines of the file for messages."""
-    checked = np.ascontiguousarray(as_array(weights, np.float64, "weights"))
+    numbers = as_array(weights, np.float64, "weights")
+    checked = np.ascontiguousarray(numbers)
     if checked.shape != (rows,):
         raise DataError(
             f"weights have the shape {checked.shape}, expected one per row: ({rows},)"
@@ -153,7 +164,8 @@ def checked_weights(
 
 
 def find_equal_states(
-    labels: Sequence[str], states: Sequence[str]
+    labels: Sequence[str],
+    states: Sequence[str],
 ) -> NDArray[np.int64]:
     """Return the code of the state that each label stands for, by its text or by its value.
 
@@ -172,13 +184,16 @@ def find_equal_states(
     [1, 1, 1, -1]
     """
     position = {state: code for code, state in enumerate(states)}
-    codes = np.array([position.get(label, MISSING) for label in labels], np.int64)
+    by_text = [position.get(label, MISSING) for label in labels]
+    codes = np.array(by_text, np.int64)
     if not any(map(has_other_forms, states)):
         return codes
     # First equal values, then equal numbers: 007 is a code beside 7, and 7 where 7 is no state.
     for key in (value_of, number_value_of):
         unknown = np.flatnonzero(codes == MISSING).tolist()
-        places = unique_places(states, key) if unknown else {}
+        if not unknown:
+            break
+        places = unique_places(states, key)
         for k in unknown:
             codes[k] = places.get(key(labels[k]), MISSING)
     return codes
@@ -202,12 +217,14 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> NDArray[np.int6
     unknown = codes == MISSING
     if not unknown.any():
         return codes
-    ends = [interval(state) for state in states]
-    bins = [(code, low, high) for code, (low, high) in enumerate(ends) if low < high]
-    if bins:
+    ends = np.reshape([*map(interval, states)], (-1, 2))
+    bins = np.flatnonzero(ends[:, 0] < ends[:, 1])
+    if len(bins):
         numbers = np.array([*map(number, labels)])
-        for code, low, high in reversed(bins):  # the first of bins that overlap
-            codes[unknown & (low < numbers) & (numbers <= high)] = code
+        for code in reversed(bins):  # the first of bins that overlap
+            low, high = ends[code]
+            is_inside = (low < numbers) & (numbers <= high)
+            codes[unknown & is_inside] = code
     return codes
 
 
@@ -247,27 +264,32 @@ class Column:
         Of one listed state or none nothing is left: they declare no variable.
         """
         is_symbol = equal_to_any(missing)
-        names = {label: label.strip() for label in (*self.labels, *self.listed)}
-        kept = {label: name for label, name in names.items() if not is_symbol(name)}
+        names: dict[str, str] = {}
+        for label in (*self.labels, *self.listed):
+            name = label.strip()
+            if not is_symbol(name):
+                names[label] = name
         # Values of several types, such as 1 and "1", have equal labels.
-        of_several_types = repeated(compress(self.labels, self.counts))
-        return self._renamed(
-            kept, {label: (label, label) for label in of_several_types if label in kept}
-        )
+        synonyms: dict[str, tuple[str, ...]] = {}
+        for label in repeated(compress(self.labels, self.counts)):
+            if label in names:
+                synonyms[label] = (label, label)
+        return self._renamed(names, synonyms)
 
     def joined(self) -> "Column":
         """Return the column with one label for all labels, or listed states, of one value."""
-        labels = [*dict.fromkeys((*self.listed, *self.labels))]
-        groups = synonyms(labels)
+        names = {label: label for label in (*self.listed, *self.labels)}
+        groups = synonyms([*names])
         if not groups:
             return self
-        values = {label: value for value, group in groups.items() for label in group}
-        return self._renamed(
-            {label: values.get(label, label) for label in labels}, groups
-        )
+        for value, group in groups.items():
+            names.update(dict.fromkeys(group, value))
+        return self._renamed(names, groups)
 
     def _renamed(
-        self, names: Mapping[str, str], synonyms: Mapping[str, tuple[str, ...]]
+        self,
+        names: Mapping[str, str],
+        synonyms: Mapping[str, tuple[str, ...]],
     ) -> "Column":
         """Return the column with other names of its labels and listed states.
 
@@ -287,17 +309,19 @@ class Column:
                 code = position.setdefault(names[label], len(position))
             of_labels.append(code)
         # The code -1 reads the last entry: missing stays missing.
-        places = np.array([*of_labels, MISSING], code_type(len(position)))
+        of_labels.append(MISSING)
+        places = np.array(of_labels, code_type(len(position)))
         # Counts of labels that are joined add up; the last one is that of missing cells.
         totals = np.zeros(len(position) + 1, np.int64)
         np.add.at(totals, places, self.counts)
-        listed = dict.fromkeys(names[state] for state in self.listed if state in names)
+        kept = [names[state] for state in self.listed if state in names]
+        listed = tuple(dict.fromkeys(kept))
         return Column(
             name=self.name,
             labels=tuple(position),
             codes=places[self.codes],
             totals=tuple(totals.tolist()),
-            listed=tuple(listed) if len(listed) > 1 else (),
+            listed=listed if len(listed) > 1 else (),
             arity=self.arity,
             synonyms={**self.synonyms, **synonyms},
         )
@@ -305,15 +329,18 @@ class Column:
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """Number of cells of each label, and last that of missing cells."""
-        missing, *counts = np.bincount(
-            self.codes + 1, minlength=len(self.labels) + 1
-        ).tolist()
-        return self.totals or (*counts, missing)
+        if self.totals:
+            return self.totals
+        places = self.codes + 1
+        n_places = len(self.labels) + 1
+        missing, *counts = np.bincount(places, minlength=n_places).tolist()
+        return (*counts, missing)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
         """The number that each label writes, NaN where it writes none, and last NaN."""
-        return np.array([*map(number, self.labels), np.nan], np.float64)
+        numbers = [*map(number, self.labels), np.nan]
+        return np.array(numbers, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +380,8 @@ class LabelledRows:
         name = f"column {column.name!r}"
         if label is None or not len(self.lines):
             return f"{self.where}{name}"
-        row = int(np.argmax(column.codes == column.labels.index(label)))
+        code = column.labels.index(label)
+        row = int(np.argmax(column.codes == code))
         line = int(self.lines[row])
         place = f"line {line}"
         if self.unit == "row":
@@ -364,7 +392,8 @@ class LabelledRows:
 
     def read(self, missing: Sequence[str]) -> "LabelledRows":
         """Return the rows with their columns as :meth:`Column.read` returns them."""
-        return replace(self, columns=[column.read(missing) for column in self.columns])
+        columns = [column.read(missing) for column in self.columns]
+        return replace(self, columns=columns)
 
     def chosen(self, names: Sequence[str] | None) -> "LabelledRows":
         """Return the rows with the columns of these names alone, in their order; all without names.
@@ -418,10 +447,15 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     """Return the values of a series as labels; the categories of one are its listed states."""
     import pandas as pd  # takes long
 
-    listed = map(label_of, series.cat.categories) if hasattr(series, "cat") else ()
+    listed: tuple[str, ...] = ()
+    if hasattr(series, "cat"):
+        listed = tuple(map(label_of, series.cat.categories))
+    is_mixed = False
+    if series.dtype == object:
+        kind = pd.api.types.infer_dtype(series)
+        is_mixed = kind.startswith("mixed")
     try:
-        is_object = series.dtype == object
-        if is_object and pd.api.types.infer_dtype(series).startswith("mixed"):
+        if is_mixed:
             # True equals 1, and 1 does not equal "1": as labels it is the reverse.
             series = series.map(_label_and_kind, na_action="ignore")
             codes, pairs = pd.factorize(series)
@@ -436,7 +470,7 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
         name=name,
         labels=labels,
         codes=codes.astype(code_type(len(labels))),
-        listed=tuple(listed),
+        listed=listed,
     )
 
 
@@ -446,7 +480,8 @@ def _label_and_kind(value: object) -> tuple[str, bool]:
 
 
 def check_variables(
-    names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...],
+    states: tuple[tuple[str, ...], ...],
 ) -> None:
     """Refuse names that are no texts or stand twice; so with states, and none or too many.
 
@@ -496,7 +531,7 @@ class NamedVariables:
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
         """Number of states of each variable, shape (variables,)."""
-        return np.array([len(s) for s in self.states], np.int64)
+        return np.array([*map(len, self.states)], np.int64)
 
     def index(self, name: str) -> int:
         """Return the index of a variable.
@@ -551,4 +586,5 @@ class NamedVariables:
                     f"{name!r} one has the states {', '.join(states)} and the other "
                     f"{', '.join(theirs[name])}"
                 )
-        return [*map(self.names.index, theirs)], [places[name] for name in theirs]
+        variables = [*map(self.names.index, theirs)]
+        return variables, [places[name] for name in theirs]

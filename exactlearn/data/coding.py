@@ -150,7 +150,10 @@ class _Plan(NamedTuple):
         self.states[name] = _bins(rows, column, rule)
 
     def left_out(
-        self, rows: LabelledRows, options: CodingOptions, is_part: bool
+        self,
+        rows: LabelledRows,
+        options: CodingOptions,
+        is_part: bool,
     ) -> dict[str, str]:
         """Return why columns are left out, by name.
 
@@ -166,15 +169,17 @@ class _Plan(NamedTuple):
             raise DataError("\n".join(faults))
         left_out = {x.name: x.why for x in self.unusable if not x.is_cut}
         if not self.states and not is_part:
-            reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
-            raise DataError(f"{rows.where}nothing to learn from; left out: {reasons}")
+            reasons = [f"{name!r} ({why})" for name, why in left_out.items()]
+            listed = ", ".join(reasons)
+            raise DataError(f"{rows.where}nothing to learn from; left out: {listed}")
         return left_out
 
 
 def _has_many_numbers(column: Column) -> bool:
     """Return whether a column holds nothing but numbers, and many of them."""
     is_many = bool(column.name) and len(column.labels) > MANY
-    return is_many and not np.isnan(column.numbers[:-1]).any()
+    numbers = column.numbers[:-1]
+    return is_many and not np.isnan(numbers).any()
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,10 @@ class TableCoding:
 
     @classmethod
     def fit(
-        cls, rows: LabelledRows, options: CodingOptions, is_part: bool = False
+        cls,
+        rows: LabelledRows,
+        options: CodingOptions,
+        is_part: bool = False,
     ) -> "TableCoding":
         """Find the states; one error, or with ``tidy`` one warning, names all unusable columns.
 
@@ -237,7 +245,9 @@ class TableCoding:
         return cls(plan.states, left_out)
 
     def transform(
-        self, rows: LabelledRows, unseen: Unseen | None = None
+        self,
+        rows: LabelledRows,
+        unseen: Unseen | None = None,
     ) -> dict[str, Any]:
         """Return the fields of a coded table.
 
@@ -260,12 +270,10 @@ class TableCoding:
         unseen_cells: dict[str, dict[str, int]] = {}
         for j, column in enumerate(columns):
             of_labels = find_states(column.labels, states[column.name])
-            # The code -1 reads the last entry: missing stays missing.
-            codes[:, j] = np.append(of_labels, MISSING).astype(codes.dtype)[
-                column.codes
-            ]
-            no_states = np.flatnonzero(of_labels == MISSING).tolist()
-            cells = {column.labels[k]: column.counts[k] for k in no_states}
+            codes[:, j] = _of_rows(of_labels, column)
+            cells = {}
+            for k in np.flatnonzero(of_labels == MISSING).tolist():
+                cells[column.labels[k]] = column.counts[k]
             unseen_cells[column.name] = cells
         report_unseen(unseen_cells, unseen or "missing")
         return {
@@ -281,9 +289,18 @@ class TableCoding:
 
 def state_codes(column: Column, states: Sequence[str]) -> NDArray[np.integer]:
     """Return the code of each row of a column; a label that is no state counts as missing."""
+    return _of_rows(find_states(column.labels, states), column)
+
+
+def _of_rows(
+    of_labels: NDArray[np.int64],
+    column: Column,
+) -> NDArray[np.integer]:
+    """Return the code of each row of a column from the codes of its labels, in a small type."""
     # The code -1 reads the last entry: missing stays missing.
-    of_labels = np.append(find_states(column.labels, states), MISSING)
-    codes: NDArray[np.integer] = of_labels.astype(code_type(len(states)))[column.codes]
+    places = np.append(of_labels, MISSING)
+    small = code_type(int(places.max()) + 1)
+    codes: NDArray[np.integer] = places.astype(small)[column.codes]
     return codes
 
 
@@ -317,7 +334,9 @@ def coded_rows(rows: LabelledRows, options: CodingOptions) -> dict[str, Any]:
 
 
 def _warn_of_labels(
-    columns: Sequence[Column], states: Mapping[str, Sequence[str]], where: str
+    columns: Sequence[Column],
+    states: Mapping[str, Sequence[str]],
+    where: str,
 ) -> None:
     """Warn once of labels that are one state, and of codes beside the numbers they write.
 
@@ -335,27 +354,33 @@ def _warn_of_labels(
     for column in columns:
         of_column = states.get(column.name, ())
         # States that several labels were joined to.
-        groups = column.synonyms
-        one_state = [joined_labels(x, groups[x]) for x in groups if x in of_column]
+        one_state = []
+        for state, group in column.synonyms.items():
+            if state in of_column:
+                one_state.append(joined_labels(state, group))
         if one_state:
             joined.append(f"column {column.name!r}: {'; '.join(one_state)}")
         # Labels such as 01, which are states beside the numbers 1.
-        apart = "; ".join(map(listed_labels, codes_beside_numbers(of_column)))
-        if apart:
-            codes.append(f"column {column.name!r}: {apart}")
+        groups = codes_beside_numbers(of_column)
+        if groups:
+            listed = "; ".join(map(listed_labels, groups))
+            codes.append(f"column {column.name!r}: {listed}")
     kinds = {
         "labels that denote one value are one state": joined,
         "labels with leading zeros are codes, other states than their numbers": codes,
     }
-    lines = [
-        f"{where}{kind}: {', '.join(kinds[kind])}" for kind in kinds if kinds[kind]
-    ]
+    lines = []
+    for kind, texts in kinds.items():
+        if texts:
+            lines.append(f"{where}{kind}: {', '.join(texts)}")
     if lines:
         warn_caller("\n".join(lines), StateWarning)
 
 
 def by_name(
-    options: Mapping[Any, T], option: str, names: Sequence[str]
+    options: Mapping[Any, T],
+    option: str,
+    names: Sequence[str],
 ) -> dict[str, T]:
     """Return the options of columns by their names, given by name or index.
 
@@ -367,20 +392,27 @@ def by_name(
     option_name = name_written(option)
     if option == "states":
         option_name += " (or the model)"
-    return {
-        key if key == "*" else names[variable_index(key, option_name, names)]: value
-        for key, value in options.items()
-    }
+    named: dict[str, T] = {}
+    for key, value in options.items():
+        name = key
+        if key != "*":
+            name = names[variable_index(key, option_name, names)]
+        named[name] = value
+    return named
 
 
 def split_declared(
     states: Mapping[str, Sequence[str]],
 ) -> tuple[set[str], dict[str, Sequence[str]]]:
     """Return the variables of which every value is a state, and the declared states of others."""
-    categorical = {name for name in states if tuple(states[name]) == ALL_VALUES}
-    return categorical, {
-        name: states[name] for name in states if name not in categorical
-    }
+    categorical: set[str] = set()
+    declared: dict[str, Sequence[str]] = {}
+    for name, of_variable in states.items():
+        if tuple(of_variable) == ALL_VALUES:
+            categorical.add(name)
+        else:
+            declared[name] = of_variable
+    return categorical, declared
 
 
 def check_options(
@@ -409,7 +441,8 @@ def check_options(
 
 
 def _listed_states(
-    rows: LabelledRows, excluded: Collection[str]
+    rows: LabelledRows,
+    excluded: Collection[str],
 ) -> dict[str, tuple[str, ...]]:
     """Return the states that the source itself declares, by name or by number.
 
@@ -452,7 +485,10 @@ def _listed_states(
 
 
 def _declared(
-    rows: LabelledRows, column: Column, states: Sequence[str], options: CodingOptions
+    rows: LabelledRows,
+    column: Column,
+    states: Sequence[str],
+    options: CodingOptions,
 ) -> tuple[str, ...]:
     """Return declared states, if every label is one or lies in a bin, or may count as missing."""
     if column.arity and column.arity != len(states):
@@ -462,7 +498,8 @@ def _declared(
             f"({as_written('arities', False)})"
         )
     # Labels that no declared state stands for.
-    unseen = np.flatnonzero(find_states(column.labels, states) == MISSING)
+    codes = find_states(column.labels, states)
+    unseen = np.flatnonzero(codes == MISSING)
     if not len(unseen) or options.unseen == "missing":
         return tuple(states)
     label = column.labels[int(unseen[0])]
@@ -488,9 +525,11 @@ def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
     if len(set(numbers)) < 2:
         hint = discretisation.drop_hint(column.name)
         raise DataError(f"{rows.place(column)}: all values are {numbers[0]:g}; {hint}")
-    method, bins = discretisation.parse_rule(rule)
-    weights = column.counts[:-1]
-    _, _, names = discretisation.discretise(numbers, method, bins, weights=weights)
+    _, _, names = discretisation.discretise(
+        numbers,
+        *discretisation.parse_rule(rule),
+        weights=column.counts[:-1],
+    )
     return names
 
 
@@ -508,18 +547,27 @@ def frame_rows(frame: "pd.DataFrame", drop: Sequence[Any] = ()) -> LabelledRows:
     left_out = {names[variable_index(column, "drop", names)] for column in drop}
     # Names must differ among the columns that stay.
     kept = {j: name for j, name in enumerate(names) if name not in left_out}
-    if twice := repeated(kept.values()):
-        places = ", ".join(str(j + 1) for j, name in kept.items() if name == twice[0])
-        which = f"have the name {twice[0]!r}" if twice[0] else "have no name"
-        raise DataError(f"columns {places} of {len(names)} {which}; rename them")
+    for twice in repeated(kept.values()):
+        places = [str(j + 1) for j, name in kept.items() if name == twice]
+        described = f"have the name {twice!r}" if twice else "have no name"
+        raise DataError(
+            f"columns {', '.join(places)} of {len(names)} {described}; rename them"
+        )
     if not kept or not len(frame):
         raise DataError(
             f"the frame has the shape {len(frame), len(kept)}, expected rows, columns"
         )
-    columns = [labelled_column(name, frame.iloc[:, j]) for j, name in kept.items()]
+    columns = []
+    for j, name in kept.items():
+        columns.append(labelled_column(name, frame.iloc[:, j]))
     _require_parted(columns)
-    rows = np.arange(len(frame))
-    return LabelledRows(None, columns, rows, unit="row", index=frame.index)
+    return LabelledRows(
+        source=None,
+        columns=columns,
+        lines=np.arange(len(frame)),
+        unit="row",
+        index=frame.index,
+    )
 
 
 def _require_parted(columns: Sequence[Column]) -> None:
@@ -534,7 +582,8 @@ def _require_parted(columns: Sequence[Column]) -> None:
         return
     (column,) = columns
     for mark, described in SEPARATORS.items():
-        counts = {label.count(mark) for label in (column.name, *column.labels)}
+        texts = (column.name, *column.labels)
+        counts = {text.count(mark) for text in texts}
         if len(column.labels) > 1 and len(counts) == 1 and 0 not in counts:
             raise DataError(
                 f"the only column, {column.name!r}, holds {described} in its name and in all its "
@@ -554,11 +603,12 @@ def column_names(frame: "pd.DataFrame") -> list[str]:
     """
     import pandas as pd  # takes long
 
-    labels = [*frame.columns]
-    # A label may be a tuple, of which isna would tell for each part.
-    is_missing = [pd.api.types.is_scalar(x) and bool(pd.isna(x)) for x in labels]
-    texts = np.where(is_missing, "", [*map(str, labels)])
-    return [*map(str, texts)]
+    names = []
+    for label in frame.columns:
+        # A label may be a tuple, of which isna would tell for each part.
+        is_missing = pd.api.types.is_scalar(label) and pd.isna(label)
+        names.append("" if is_missing else str(label))
+    return names
 
 
 def array_frame(array: NDArray[Any]) -> "pd.DataFrame":
@@ -576,5 +626,7 @@ def array_frame(array: NDArray[Any]) -> "pd.DataFrame":
             f"the array has the shape {array.shape}, expected (rows, variables)"
         )
     frame = pd.DataFrame(array).add_prefix("X")
-    is_coded = array.dtype.kind == "i" and bool((array == MISSING).any())
-    return frame.astype("Int64").mask(array == MISSING) if is_coded else frame
+    is_missing = array == MISSING
+    if array.dtype.kind == "i" and is_missing.any():
+        return frame.astype("Int64").mask(is_missing)
+    return frame

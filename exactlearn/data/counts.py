@@ -25,7 +25,8 @@ from exactlearn.errors import DataError
 
 
 def distinct_weighted(
-    codes: NDArray[np.int16], weights: NDArray[np.float64] | None
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
     """Return the distinct rows of positive weight, their total weights, and where each is first."""
     row_weights = np.ones(len(codes)) if weights is None else np.asarray(weights)

@@ -48,7 +48,9 @@ _MAX_DRAWN = 2**53
 
 
 def _as_frame(
-    value: Any, name: str, expected: str = "a pandas DataFrame or an array"
+    value: Any,
+    name: str,
+    expected: str = "a pandas DataFrame or an array",
 ) -> Any:
     """Return an array, or a frame of pandas, Polars or Arrow, as one of pandas.
 
@@ -311,15 +313,22 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
         columns = {}
         for name, codes, states in zip(
-            self.names, self.codes.T, self.states, strict=True
+            self.names,
+            self.codes.T,
+            self.states,
+            strict=True,
         ):
             columns[name] = pd.Categorical.from_codes(
-                codes, pd.Index(states), ordered=are_bins(states)
+                codes,
+                pd.Index(states),
+                ordered=are_bins(states),
             )
         return pd.DataFrame(columns, index=self.row_index)
 
     def next_best(
-        self, values: Sequence[int] | NDArray[np.integer], losses: NDArray[np.float64]
+        self,
+        values: Sequence[int] | NDArray[np.integer],
+        losses: NDArray[np.float64],
     ) -> tuple[list[str], NDArray[np.float64]]:
         """Return the other state of each missing cell that loses least, and what it loses.
 
@@ -593,7 +602,8 @@ def coded_table(rows: LabelledRows, options: CodingOptions) -> Dataset:
 
 
 def warn_of_columns_without_information(
-    table: Dataset, states: Mapping[str, Sequence[str]]
+    table: Dataset,
+    states: Mapping[str, Sequence[str]],
 ) -> None:
     """Warn once of columns that are functions of another one; those with declared states are meant.
 
@@ -620,7 +630,11 @@ of: type checkers accept what the function does, and take it inside for a :class
 
 
 def usable_columns(
-    value: Any, tidy: bool, discretise: Any, drop: Any, states: Any = None
+    value: Any,
+    tidy: bool,
+    discretise: Any,
+    drop: Any,
+    states: Any = None,
 ) -> tuple[Dataset, list[str]]:
     """Return a table as :func:`as_dataset`, and its columns with those that were left out.
 

@@ -118,7 +118,8 @@ def _are_beyond_chance(states: _States) -> NDArray[np.bool_]:
 
 
 def determined_columns(
-    codes: Codes, cardinalities: NDArray[np.int64]
+    codes: Codes,
+    cardinalities: NDArray[np.int64],
 ) -> DeterminedColumns:
     """Find the columns that are functions of another single column, by more than chance.
 
@@ -167,7 +168,9 @@ def determined_columns(
 
 
 def warn_of_determined_columns(
-    codes: Codes, names: Sequence[str], cardinalities: NDArray[np.int64]
+    codes: Codes,
+    names: Sequence[str],
+    cardinalities: NDArray[np.int64],
 ) -> None:
     """Warn once of all columns that are functions of another single column.
 

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -86,7 +86,11 @@ def parse_rule(rule: str) -> tuple[Method, int]:
 
 @checked_arguments(method=one_of(METHODS))
 def discretise(
-    values: ArrayLike, method: str, bins: int, *, weights: ArrayLike | None = None
+    values: ArrayLike,
+    method: str,
+    bins: int,
+    *,
+    weights: ArrayLike | None = None,
 ) -> tuple[NDArray[np.int16], tuple[float, ...], tuple[str, ...]]:
     """Cut numbers into bins.
 
@@ -149,8 +153,9 @@ def discretise(
     codes = np.searchsorted(edges, numbers, side="left")
     codes[~observed] = MISSING
     # Names have short edges where these stay apart.
-    shown = tuple(_rounded(edge, distinct) for edge in edges)
-    names = interval_names(shown if len(set(shown)) == len(edges) else edges)
+    short_edges = tuple(_rounded(edge, distinct) for edge in edges)
+    are_apart = len(set(short_edges)) == len(edges)
+    names = interval_names(short_edges if are_apart else edges)
     return codes.astype(np.int16), edges, names
 
 
@@ -167,34 +172,56 @@ def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
     >>> interval_names((2.5, 4.1))
     ('<=2.5', '(2.5, 4.1]', '>4.1')
     """
-    shown = [*map(label_of, edges)]
-    inner = (f"({low}, {high}]" for low, high in pairwise(shown))
-    return (f"<={shown[0]}", *inner, f">{shown[-1]}")
+    ends = [*map(label_of, edges)]
+    return (
+        f"<={ends[0]}",
+        *(f"({low}, {high}]" for low, high in pairwise(ends)),
+        f">{ends[-1]}",
+    )
 
 
 def _equal_frequency(
-    distinct: NDArray[np.float64], counts: NDArray[Any], bins: int
+    distinct: NDArray[np.float64],
+    counts: NDArray[Any],
+    bins: int,
 ) -> tuple[float, ...]:
-    """Return the cuts between distinct values nearest to the quantiles, the lower at a tie."""
+    """Return the cuts between distinct values nearest to the quantiles, the lower at a tie.
+
+    Parameters
+    ----------
+    distinct
+        Increasing values, shape (values,).
+    counts
+        Weight of each value, shape (values,).
+    bins
+        Number of bins that are wanted.
+    """
     # Weight up to each possible cut, and up to each quantile.
     below = np.cumsum(counts)[:-1]
     targets = np.arange(1, bins) * (counts.sum() / bins)
-    right = np.clip(np.searchsorted(below, targets), 0, len(below) - 1)
-    left = np.maximum(right - 1, 0)
     # The nearer one of the two cuts beside each quantile.
-    nearest = np.where(targets - below[left] <= below[right] - targets, left, right)
-    return tuple(distinct[np.unique(nearest)].tolist())
+    first_above = np.searchsorted(below, targets)
+    right = np.minimum(first_above, len(below) - 1)
+    left = np.maximum(right - 1, 0)
+    is_left_nearer = targets - below[left] <= below[right] - targets
+    nearest = np.where(is_left_nearer, left, right)
+    edges = distinct[np.unique(nearest)]
+    return tuple(edges.tolist())
 
 
 def _equal_width(
-    distinct: NDArray[np.float64], counts: NDArray[Any], bins: int
+    distinct: NDArray[np.float64],
+    counts: NDArray[Any],
+    bins: int,
 ) -> tuple[float, ...]:
+    """Return the cuts of the range into equal parts; at least one."""
     low = distinct[0]
     high = distinct[-1]
     fractions = np.arange(1, bins) / bins
     edges = np.unique(low * (1 - fractions) + high * fractions)
     # Rounding must leave a value on either side of every edge.
-    return tuple(edges[(edges >= low) & (edges < high)].tolist()) or (float(low),)
+    is_inside = (edges >= low) & (edges < high)
+    return tuple(edges[is_inside].tolist()) or (float(low),)
 
 
 def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
@@ -240,7 +267,9 @@ class Unusable(NamedTuple):
 
 
 def unusable(
-    rows: LabelledRows, column: Column, is_categorical: bool = False
+    rows: LabelledRows,
+    column: Column,
+    is_categorical: bool = False,
 ) -> Unusable | None:
     """Return why a column is no variable as it stands; nothing where it is one.
 
@@ -314,7 +343,8 @@ def _refuse_texts_among_numbers(rows: LabelledRows, column: Column) -> None:
             "groups thousands"
         )
     # A few texts among many numbers: most often a symbol for missing cells.
-    texts = np.flatnonzero(np.isnan(column.numbers[:-1]))
+    is_text = np.isnan(column.numbers[:-1])
+    texts = np.flatnonzero(is_text)
     if len(texts) <= count // 10:
         label = column.labels[int(texts[0])]
         raise DataError(
@@ -344,22 +374,26 @@ def refusal_of(columns: Sequence[Unusable], where: str) -> DataError:
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for column in columns:
         by_reason[column.why].append(repr(column.name))
-    reasons = sorted(by_reason.items())
-    listed = "; ".join(f"column {', '.join(names)}: {why}" for why, names in reasons)
+    reasons = []
+    for why, quoted in sorted(by_reason.items()):
+        reasons.append(f"column {', '.join(quoted)}: {why}")
+    # What helps all of them, then numbers.
+    names = [column.name for column in columns]
     cures = [
-        f"let columns be left out, or cut into bins where they hold numbers "
-        f"({as_written('tidy', True)}); or drop them "
-        f"({as_written('drop', [column.name for column in columns])})"
+        "let columns be left out, or cut into bins where they hold numbers "
+        f"({as_written('tidy', True)}); or drop them ({as_written('drop', names)})"
     ]
     if numbers := [column.name for column in columns if column.is_cut]:
-        rules = dict.fromkeys(numbers if len(numbers) <= 3 else ["*"], RULE)
+        if len(numbers) > 3:
+            numbers = ["*"]
+        rules = dict.fromkeys(numbers, RULE)
         cures.append(f"cut numbers into bins ({as_written('discretise', rules)})")
     if whole := {column.name: "*" for column in columns if column.is_whole}:
         cures.append(f"keep each number as a state ({as_written('states', whole)})")
     # One example stands for the declaration of all.
-    states = {columns[0].name: ["A", "B"]}
+    states = {names[0]: ["A", "B"]}
     cures.append(f"declare their states ({as_written('states', states)})")
-    return DataError(f"{where}{listed}; {', or '.join(cures)}")
+    return DataError(f"{where}{'; '.join(reasons)}; {', or '.join(cures)}")
 
 
 def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
@@ -377,8 +411,11 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
     left_out: list[str] = []
     cut: list[str] = []
     for column in columns:
-        kind = cut if column.is_cut else left_out
-        kind.append(f"{column.name!r} ({column.why})")
+        text = f"{column.name!r} ({column.why})"
+        if column.is_cut:
+            cut.append(text)
+        else:
+            left_out.append(text)
     lines = []
     if left_out:
         lines.append(f"left out: {', '.join(left_out)}")
@@ -401,19 +438,25 @@ def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -
         The missing symbols.
     """
     listed: list[str] = []
+    symbols: set[str] = set()
     states: dict[str, list[str]] = {}
     for column in columns:
         counts = dict(zip(column.labels, column.counts, strict=False))
-        texts = sorted(x for x in counts if x.lower() in _MISSING_TEXTS or x == "None")
+        texts = sorted(filter(_is_missing_text, counts))
         if texts:
-            with_counts = ", ".join(f"{text!r}: {counts[text]}" for text in texts)
-            listed.append(f"{column.name!r} ({with_counts})")
+            with_counts = [f"{text!r}: {counts[text]}" for text in texts]
+            listed.append(f"{column.name!r} ({', '.join(with_counts)})")
+            symbols.update(texts)
             states[column.name] = [*texts, "..."]
     if listed:
-        symbols = {*chain.from_iterable(states.values())} - {"..."}
         raise DataError(
             f"{where}texts that other programs write for missing or infinite numbers: "
             f"{', '.join(listed)}; if the cells are missing, name all symbols "
             f"({as_written('missing', [*missing, *sorted(symbols)])}); if these are states, "
             f"declare all states of the columns ({as_written('states', states)})"
         )
+
+
+def _is_missing_text(label: str) -> bool:
+    """Return whether other programs write a label for a missing or an infinite number."""
+    return label == "None" or label.lower() in _MISSING_TEXTS

@@ -158,7 +158,9 @@ class FrameCoding(TableCoding):
         return Dataset(**fields | {"weights": weights})
 
     def filled(
-        self, frame: "pd.DataFrame", codes: NDArray[np.integer]
+        self,
+        frame: "pd.DataFrame",
+        codes: NDArray[np.integer],
     ) -> "pd.DataFrame":
         """Return the frame with the values of codes in its missing cells, in the fitted types.
 
@@ -196,7 +198,9 @@ class FrameCoding(TableCoding):
 
 
 def _values_of_states(
-    cells: "pd.Series[Any]", column: Column, states: Sequence[str]
+    cells: "pd.Series[Any]",
+    column: Column,
+    states: Sequence[str],
 ) -> "pd.Series[Any]":
     """Return the value of each state: the median of its cells, by number and then by label.
 

@@ -62,7 +62,8 @@ def mean_proportions(dataset: Dataset) -> NDArray[np.float64]:
 
 
 def with_proportions(
-    dataset: Dataset, proportions: NDArray[np.float64]
+    dataset: Dataset,
+    proportions: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the indicators of all states, with proportions where the cell is missing.
 
@@ -97,7 +98,8 @@ def states_of_cells(dataset: Dataset) -> NDArray[np.bool_]:
 
 
 def cell_probabilities(
-    proportions: NDArray[np.float64], dataset: Dataset
+    proportions: NDArray[np.float64],
+    dataset: Dataset,
 ) -> NDArray[np.float64]:
     """Return the distribution of each missing cell from one share per row and state.
 

@@ -92,8 +92,9 @@ def _number_text(label: str) -> str:
     # Fractions are equal when their first digits are, whole numbers when all are.
     if not value.is_integer():
         return f"{value:.{DIGITS}g}"
-    is_exact = abs(value) < _LARGEST_EXACT
-    return str(int(value) if is_exact else int(Decimal(label)))
+    if abs(value) < _LARGEST_EXACT:
+        return str(int(value))
+    return str(int(Decimal(label)))
 
 
 def equal_to_any(symbols: Sequence[str]) -> Callable[[str], bool]:
@@ -109,7 +110,11 @@ def equal_to_any(symbols: Sequence[str]) -> Callable[[str], bool]:
     numbers = {value_of(text) for text in texts if not isnan(number(text))}
     if not numbers:
         return texts.__contains__
-    return lambda label: label in texts or value_of(label) in numbers
+
+    def is_symbol(label: str) -> bool:
+        return label in texts or value_of(label) in numbers
+
+    return is_symbol
 
 
 def has_other_forms(label: str) -> bool:
@@ -133,12 +138,13 @@ def synonyms(labels: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """
     # Equal numbers are neighbours in order: most columns of numbers have no near ones.
     numbers = np.sort([*map(number, labels)])
+    tolerances = np.abs(numbers[1:]) * _NEAR
     with np.errstate(over="ignore"):
-        is_near = np.diff(numbers) <= np.abs(numbers[1:]) * _NEAR
-    has_truth_values = any(label.lower() in _TRUTH for label in labels)
-    if not is_near.any() and not has_truth_values:
-        return {}
-    return _groups(labels, value_of)
+        are_near = np.diff(numbers) <= tolerances
+    # Truth values, too, are written in several forms.
+    if are_near.any() or any(label.lower() in _TRUTH for label in labels):
+        return _groups(labels, value_of)
+    return {}
 
 
 def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:
@@ -154,15 +160,18 @@ def codes_beside_numbers(labels: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _groups(
-    labels: Sequence[str], key: Callable[[str], str]
+    labels: Sequence[str],
+    key: Callable[[str], str],
 ) -> dict[str, tuple[str, ...]]:
     """Return the sorted labels of each key that several labels have."""
     groups = defaultdict[str, list[str]](list)
     for label in labels:
         groups[key(label)].append(label)
-    return {
-        name: tuple(sorted(group)) for name, group in groups.items() if len(group) > 1
-    }
+    several = {}
+    for name, group in groups.items():
+        if len(group) > 1:
+            several[name] = tuple(sorted(group))
+    return several
 
 
 def unique_places(states: Sequence[str], key: Callable[[str], str]) -> dict[str, int]:
@@ -187,14 +196,18 @@ def first_listed(texts: Sequence[str], noun: str = "") -> str:
     ('a, b', ', a and 2 more values')
     """
     listed = ", ".join(texts[:MAX_LISTED])
-    n_left = len(texts) - MAX_LISTED
-    return f"{listed} and {n_left} more{noun}" if n_left > 0 else listed
+    n_more = len(texts) - MAX_LISTED
+    if n_more > 0:
+        return f"{listed} and {n_more} more{noun}"
+    return listed
 
 
 def listed_labels(labels: Sequence[str]) -> str:
     """Return labels in quotes, the first twelve of more."""
-    quoted = ", ".join(map(repr, labels[:MAX_LISTED]))
-    return f"{quoted}, ..." if len(labels) > MAX_LISTED else quoted
+    quoted = [*map(repr, labels[:MAX_LISTED])]
+    if len(labels) > MAX_LISTED:
+        quoted.append("...")
+    return ", ".join(quoted)
 
 
 def joined_labels(state: str, labels: Sequence[str]) -> str:
@@ -234,19 +247,26 @@ def interval(name: str) -> tuple[float, float]:
     if match is None:
         return nan, nan
     # An end with the other inequality moves to the next number below.
-    left, low, high, right, sign, end = match.groups()
+    left, low_text, high_text, right, sign, end = match.groups()
+    low = -inf
+    high = inf
     if not sign:
-        ends = (_end(low, below=left == "["), _end(high, below=right != "]"))
+        low = _end(low_text, below=left == "[")
+        high = _end(high_text, below=right != "]")
     elif sign[0] == "<":
-        ends = (-inf, _end(end, below=sign == "<"))
+        high = _end(end, below=sign == "<")
     else:
-        ends = (_end(end, below=sign == ">="), inf)
-    return ends if ends[0] < ends[1] else (nan, nan)
+        low = _end(end, below=sign == ">=")
+    return (low, high) if low < high else (nan, nan)
 
 
 def are_bins(states: Sequence[str]) -> bool:
     """Return whether all states are bins of a number."""
-    return not any(isnan(interval(state)[0]) for state in states)
+    for state in states:
+        low, _ = interval(state)
+        if isnan(low):
+            return False
+    return True
 
 
 def _end(text: str, below: bool = False) -> float:
@@ -266,7 +286,11 @@ def ordered(labels: Sequence[str]) -> list[str]:
     >>> ordered(["10", "9"]), ordered(["yes", "no", "10"]), ordered([">4", "<=2", "(2, 4]"])
     (['9', '10'], ['10', 'no', 'yes'], ['<=2', '(2, 4]', '>4'])
     """
-    for keys in ([*map(number, labels)], [interval(label)[0] for label in labels]):
+    numbers = [*map(number, labels)]
+    lows = [interval(label)[0] for label in labels]
+    for keys in (numbers, lows):
         if not any(map(isnan, keys)):
-            return [label for _, label in sorted(zip(keys, labels, strict=True))]
+            # Equal keys are ordered by their labels.
+            pairs = zip(keys, labels, strict=True)
+            return [label for _, label in sorted(pairs)]
     return sorted(labels)

@@ -124,7 +124,9 @@ class SimulatedMissingness(NamedTuple):
 
 @checked_arguments(spec=_is_spec)
 def hide(
-    dataset: DatasetLike, spec: str | MissingnessGraph, rng: np.random.Generator
+    dataset: DatasetLike,
+    spec: str | MissingnessGraph,
+    rng: np.random.Generator,
 ) -> Dataset:
     """Hide cells of a table; the module explains the mechanisms.
 
@@ -216,7 +218,9 @@ def simulate_missingness(
 
 
 def _mechanism(
-    dataset: Dataset, mechanism: str, parts: Mapping[str, str]
+    dataset: Dataset,
+    mechanism: str,
+    parts: Mapping[str, str],
 ) -> tuple[MissingnessGraph, Tables]:
     """Return the graph and the tables of ``mcar:P`` and ``mar:P``."""
     probabilities = np.array(float(parts["P"]))
@@ -325,7 +329,9 @@ def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.fl
 
 
 def _driver(
-    dataset: Dataset, proportion: float, name: str | None
+    dataset: Dataset,
+    proportion: float,
+    name: str | None,
 ) -> tuple[str, NDArray[np.float64]]:
     """Return the variable that MAR depends on, and the probability for each of its states.
 
@@ -362,7 +368,10 @@ def _driver(
 
 
 def _with_a_number_hidden(
-    dataset: Dataset, is_mnar: bool, parts: Mapping[str, str], rng: np.random.Generator
+    dataset: Dataset,
+    is_mnar: bool,
+    parts: Mapping[str, str],
+    rng: np.random.Generator,
 ) -> SimulatedMissingness:
     """Hide K cells of each variable: of one state, of which one stays, or of any."""
     weights = dataset.row_weights
@@ -376,7 +385,10 @@ def _with_a_number_hidden(
     codes = dataset.codes.copy()
     count = int(parts["K"])
     for name, column, size in zip(
-        dataset.names, codes.T, dataset.cardinalities.tolist(), strict=True
+        dataset.names,
+        codes.T,
+        dataset.cardinalities.tolist(),
+        strict=True,
     ):
         # Cells that were missing before stay so.
         rows = np.flatnonzero(column != MISSING)

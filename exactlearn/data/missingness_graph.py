@@ -292,7 +292,10 @@ def as_missingness_graph(value: Any, name: str = "missingness") -> MissingnessGr
         return MissingnessGraph.parse(value)
     instead = "read a file with read_missingness(path), or pass its text"
     raise refusal(
-        name, "a MissingnessGraph or its text, as 'income <- age'", value, instead
+        name,
+        "a MissingnessGraph or its text, as 'income <- age'",
+        value,
+        instead,
     )
 
 
