@@ -12,11 +12,16 @@ import numpy as np
 
 import exactlearn as el
 from exactlearn._runtime import executors
-from exactlearn._runtime.control import ended_by_signal
+from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands.declarations import Convert, Instances, Simulate, Verify
 from exactlearn.commands.output import Answer, Output, require_suffix
-from exactlearn.commands.pipeline import constraints, score_of, scoring, with_chosen_ess
+from exactlearn.commands.pipeline import (
+    constraints,
+    score_of,
+    scoring,
+    with_declared_score,
+)
 from exactlearn.commands.tables import blocks, load, load_merged, place
 from exactlearn.data.missingness import SimulatedMissingness
 from exactlearn.data.missingness_graph import IGNORABLE
@@ -136,9 +141,10 @@ def _scored(options: Convert, output: Output) -> el.Problem:
     with executors.running(options.cluster) as client:
         if options.candidate_parents is None:
             data = load_merged(options.source, options, client)
-            options, _ = with_chosen_ess(data, options, output.note)
+            clock = SearchControl(options.time_limit)
             parent_sets = scoring(data, options, every=options.unpruned, cluster=client)
-            return parent_sets.scored(options.time_limit).problem
+            parent_sets = with_declared_score(parent_sets, options, output)
+            return parent_sets.scored(clock.remaining).problem
         if options.ess == "auto":
             raise OptionError(
                 "--candidate-parents counts block by block: leave out --ess auto"

@@ -18,7 +18,8 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.files import read_text
 from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.commands import sections
-from exactlearn.commands.declarations import Imputing
+from exactlearn.commands.declarations import Imputing, Posterior, Solve
+from exactlearn.commands.output import Output
 from exactlearn.data.codes import repeated
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared
@@ -37,11 +38,13 @@ from exactlearn.solvers.constraints import (
     Tiers,
 )
 from exactlearn.solvers.problem import Arc
+from exactlearn.structure.ess_choice import with_score
 from exactlearn.structure.prior import PRIORS, Prior
 from exactlearn.structure.selection import Scoring, single_arcs
 
 Options = TypeVar("Options", bound=sections.CompleteLearning)
 Completing = TypeVar("Completing", bound=Imputing)
+Learning = sections.CompleteLearning | Posterior
 
 
 def score_of(criterion: sections.Criterion) -> el.Score:
@@ -150,24 +153,43 @@ def prior_of(value: str) -> Prior:
         ) from None
 
 
-def scoring(
-    dataset: el.Dataset, options: sections.CompleteLearning, **keywords: Any
-) -> Scoring:
-    """Return the declared scoring of a table's parent sets, with further fields.
+def scoring(dataset: el.Dataset, options: Learning, **keywords: Any) -> Scoring:
+    """Return the declared scoring of a table's parent sets but its score, with further fields.
 
     Raises
     ------
-    OptionError
-        When one variable is allowed more parents than all are.
+    OptionError, InfeasibleError
+        As :func:`constraints`.
     """
     return Scoring(
         dataset=dataset,
-        score=score_of(options),
         max_parents=options.most_parents,
         **options.chosen("scoring_time seed"),
         **constraints(options, dataset.names),
         **keywords,
     )
+
+
+def problem(path: Path, options: Solve | Posterior) -> el.Problem:
+    """Return the problem of a file of local scores, with the declared constraints.
+
+    Raises
+    ------
+    OptionError, InfeasibleError
+        As :func:`constraints`.
+    """
+    given = el.read_scores(path)
+    return replace(given, **constraints(options, given.names))
+
+
+def with_declared_score(scoring: Scoring, options: Learning, output: Output) -> Scoring:
+    """Return a scoring with the declared score; how its sample size was chosen is noted."""
+    scoring, choice = with_score(
+        scoring, options.criterion, **options.chosen("ess size_weight time_limit")
+    )
+    if choice is not None:
+        output.note(choice.reason)
+    return scoring
 
 
 def incomplete_options(

@@ -1,12 +1,10 @@
 """``exactlearn posterior``: the probabilities of arcs and networks, summed over all networks."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import exactlearn as el
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import pipeline
@@ -25,13 +23,11 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.scores import is_score_file
 from exactlearn.reporting.drawing import averaged_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
-from exactlearn.structure.ess_choice import with_named_score
 from exactlearn.structure.posterior import (
     StructurePosterior,
     posterior_of_listed,
     posterior_of_scoring,
 )
-from exactlearn.structure.selection import Scoring
 
 MAX_SHOWN = 20
 """Most arcs that are shown."""
@@ -49,13 +45,19 @@ def run(options: Posterior, output: Output) -> Answer:
             display.show(f"{done:.0%} of the sums")
 
         # Scores may come from a file, else they are computed from the table.
+        prior = pipeline.prior_of(options.prior)
         if is_score_file(path):
-            problem = _problem(path, options)
-            posterior = posterior_of_listed(
-                problem, pipeline.prior_of(options.prior), control, on_progress
-            )
+            _refuse_options_of_tables(options)
+            problem = pipeline.problem(path, options)
+            posterior = posterior_of_listed(problem, prior, control, on_progress)
         else:
-            scoring = _scoring(options, output)
+            scoring = pipeline.scoring(
+                load(options.source, options),
+                options,
+                counts=options.counts,
+                prior=prior,
+            )
+            scoring = pipeline.with_declared_score(scoring, options, output)
             display.stage("summing over all networks")
             posterior = posterior_of_scoring(scoring, control, on_progress)
     record = posterior.to_dict()
@@ -82,32 +84,8 @@ def run(options: Posterior, output: Output) -> Answer:
     )
 
 
-def _scoring(options: Posterior, output: Output) -> Scoring:
-    """Return the scoring of the parent sets of a table."""
-    dataset = load(options.source, options)
-    scoring = Scoring(
-        dataset=dataset,
-        score=el.BDeu(),
-        max_parents=options.most_parents,
-        prior=pipeline.prior_of(options.prior),
-        counts=options.counts,
-        **options.chosen("scoring_time seed"),
-        **pipeline.constraints(options, dataset.names),
-    )
-    # The score needs the table where its sample size is to be chosen.
-    scoring, choice = with_named_score(
-        scoring,
-        options.criterion,
-        **options.chosen("ess size_weight time_limit"),
-    )
-    if choice is not None:
-        output.note(choice.reason)
-    return scoring
-
-
-def _problem(path: Path, options: Posterior) -> el.Problem:
-    """Return the problem of a file of local scores."""
-    # Options of a table would be ignored: they are refused.
+def _refuse_options_of_tables(options: Posterior) -> None:
+    """Refuse options that would be ignored for given local scores."""
     given = [
         name
         for name in (*Reading.known(), *Criterion.known(), "counts")
@@ -116,8 +94,6 @@ def _problem(path: Path, options: Posterior) -> el.Problem:
     if given:
         flag = flags_of(options.known()[given[0]])[0]
         raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
-    problem = el.read_scores(path)
-    return replace(problem, **pipeline.constraints(options, problem.names))
 
 
 def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,23 +1,30 @@
 """``exactlearn solve``: the optimal network of a table, or of given local scores.
 
-The steps are those of :func:`exactlearn.learn`: the score, the candidate parent sets, the choice
-among these (:mod:`exactlearn.structure.selection`), the parameters.
+The structure is learned as by :func:`exactlearn.learn`
+(:mod:`exactlearn.structure.structure_search`); this module shows all that the search found.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import exactlearn as el
 from exactlearn._runtime import executors
-from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.control import Event, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.declare import flags_of
-from exactlearn.commands.output import LATE, Answer, Output, require_parent, worst
+from exactlearn.commands.output import (
+    LATE,
+    Answer,
+    Output,
+    ProgressDisplay,
+    require_parent,
+    worst,
+)
 from exactlearn.commands.sections import CLASS_SEARCHES, Reading
 from exactlearn.commands.tables import load_merged, place
 from exactlearn.errors import DataError, OptionError
@@ -25,15 +32,23 @@ from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.orientation import known_directions
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
+from exactlearn.solvers.constraints import ruled_out_arcs
 from exactlearn.solvers.enumeration import Enumeration
+from exactlearn.solvers.problem import Arc
 from exactlearn.structure.equivalence_search import EquivalenceSearch
-from exactlearn.structure.ess_choice import with_named_score
+from exactlearn.structure.ess_choice import ESSChoice
 from exactlearn.structure.prior import with_prior
-from exactlearn.structure.selection import Scored, Scoring, fitted_network, select
+from exactlearn.structure.selection import Scored, Scoring, fitted_network
+from exactlearn.structure.structure_search import (
+    LearnedStructure,
+    SearchResult,
+    learned_structure,
+)
 
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
@@ -51,90 +66,116 @@ _NEED_ROWS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """A network to be learned, once its parent sets are scored.
+    """A network to be learned, from a table or from given local scores.
 
     Parameters
     ----------
-    options
+    options, output
         Those of the command.
-    names
-        Names of the variables.
+    source
+        The table and its constraints, or the given scores.
     clock
         The time limit, since the input was read.
-    scored
-        The parent sets; ``None`` where equivalence classes are searched.
-    scoring
-        The table and the score; ``None`` where local scores were given.
-    network
-        Returns the network with some parents, where there are data for its parameters.
     record
         Keys of the record beside those of the answer.
     """
 
     options: Solve
-    names: tuple[str, ...]
+    output: Output
+    source: Scoring | Scored
     clock: SearchControl
-    scored: Scored | None = None
-    scoring: Scoring | None = None
-    network: Callable[..., el.BayesianNetwork | None] = lambda parents: None
-    record: Mapping[str, Any] = field(default_factory=dict)
+    record: dict[str, Any] = field(default_factory=dict)
 
-    def search(
-        self, on_event: OnEvent
-    ) -> tuple[Result | EquivalenceSearch, Enumeration | None]:
-        """Search; return the answer, and the list of networks where one is wanted."""
-        options = self.options
-        if self.scored is None:
-            return self._search_classes(on_event), None
-        keywords: dict[str, Any] = {}
-        if options.start is not None:
-            keywords["start"] = el.read_graph(options.start, self.names).parents
-        if options.certificate is not None:
-            # Where not all parent sets were scored, a proof would be about those that were.
-            keywords["certify"] = self.scored.problem.complete
-            if self.scoring is None:
-                keywords["scores"] = read_text(place(options.source))
-        return select(
-            self.scored,
-            on_event=on_event,
-            time_limit=self.scored.time_left,
-            **options.chosen("best classes solver seed threads gap checkpoint"),
-            **keywords,
+    @property
+    def data(self) -> el.Dataset | None:
+        """The table, if there is one."""
+        return self.source.dataset if isinstance(self.source, Scoring) else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        source = self.source
+        return (
+            source.problem.names if isinstance(source, Scored) else source.dataset.names
         )
 
-    def _search_classes(self, on_event: OnEvent) -> EquivalenceSearch:
-        """Search among the equivalence classes of a complete table."""
+    @cached_property
+    def directions(self) -> frozenset[Arc]:
+        """Directions that the constraints leave to adjacencies, by index."""
+        limits = self.source.problem if isinstance(self.source, Scored) else self.source
+        ruled_out = ruled_out_arcs(limits.forbidden, limits.constraints)
+        return known_directions(limits.required, ruled_out)
+
+    def learned(self, display: ProgressDisplay) -> LearnedStructure:
+        """Search; each incumbent is written as soon as it is found."""
         options = self.options
-        assert self.scoring is not None
-        data = self.scoring.dataset
-        # Its score of a class holds for complete rows alone.
-        if not data.is_complete:
-            raise DataError(
-                f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
-                f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' "
-                "and 'impute' learn from missing cells"
-            )
-        return el.equivalence_search(
-            data,
-            self.scoring.score,
-            method="ges" if options.solver == "ges" else "kes",
-            max_parents=options.most_parents,
-            time_limit=self.clock.remaining,
-            on_event=on_event,
-            **options.chosen("seed greediness restarts"),
+        search: dict[str, Any] = options.chosen("seed")
+        if options.solver in CLASS_SEARCHES:
+            search |= options.chosen("greediness restarts") | {"method": options.solver}
+        else:
+            search |= options.chosen("best classes solver threads gap checkpoint")
+            search["certify"] = options.certificate is not None
+        if options.start is not None:
+            search["start"] = el.read_graph(options.start, self.names).parents
+        if options.certificate is not None and self.data is None:
+            search["scores"] = read_text(place(options.source))
+
+        def on_score(choice: ESSChoice | None) -> None:
+            if choice is not None:
+                self.output.note(choice.reason)
+                self.record["ess"] = choice.to_dict()
+            if self.data is not None and not self.data.is_complete:
+                self.record["counts"] = options.counts
+            if options.solver not in CLASS_SEARCHES:
+                display.stage(f"scoring {len(self.names)} variables")
+
+        def on_scored(scored: Scored) -> None:
+            for remark in scored.remarks:
+                self.output.note(remark[0].upper() + remark[1:])
+            n_candidates = scored.problem.n_candidates
+            self.output.detail(f"{n_candidates} candidate parent sets")
+            display.stage("solving")
+
+        return learned_structure(
+            self.source,
+            self.clock,
+            score=options.criterion,
+            **options.chosen("ess size_weight"),
+            on_score=on_score,
+            on_scored=on_scored,
+            on_event=outcome.keeping(display, self.artifacts),
+            **search,
         )
 
     def artifacts(
-        self, learned: Result | EquivalenceSearch | Event, **added: Any
+        self, learned: SearchResult | Event, **added: Any
     ) -> outcome.Artifacts:
         """Return the record of an answer, with more keys, and its files."""
-        directions = () if self.scored is None else self.scored.directions
-        record = learning_record(self.names, learned, directions)
+        record = learning_record(self.names, learned, self.directions)
         if learned.parents is None:
             return outcome.Artifacts(self.names, (), record)
-        network = partial(self.network, learned.parents)
         record |= {**self.record, **added}
+        network = partial(self._network, learned.parents)
         return outcome.Artifacts(self.names, learned.parents, record, network)
+
+    @cached_property
+    def _network(self) -> Callable[[Any], el.BayesianNetwork | None]:
+        """Fits the network with some parents: once for an incumbent that is the answer."""
+        return lru_cache(1)(self._fitted)
+
+    def _fitted(self, parents: Any) -> el.BayesianNetwork | None:
+        """Return the network with its parameters, by EM in the time that is left."""
+        if self.data is None:
+            return None
+        # A bootstrap takes the time limit again.
+        options = self.options
+        limit = self.clock.left + LATE if options.bootstrap is None else None
+        network, remark = fitted_network(
+            self.data, parents, time_limit=limit, **options.chosen("smoothing counts")
+        )
+        if remark:
+            self.output.note(remark)
+        return network
 
 
 def run(options: Solve, output: Output) -> Answer:
@@ -148,14 +189,16 @@ def run(options: Solve, output: Output) -> Answer:
     if options.certificate is not None:
         require_parent(options.certificate, "--certificate")
 
-    # The search; each incumbent is written as soon as it is found.
-    with output.progress_display(f"reading {path.name}") as display:
-        if has_scores:
-            task = _of_scores(path, options, output)
-        else:
-            task = _of_table(options, output, display.stage)
-        display.stage("solving")
-        learned, listed = task.search(outcome.keeping(display, task.artifacts))
+    # The search, of a file of scores or of a table.
+    with (
+        output.progress_display(f"reading {path.name}") as display,
+        executors.running(options.cluster) as client,
+    ):
+        source = _scored(path, options) if has_scores else _scoring(options, client)
+        clock = SearchControl(options.time_limit)
+        task = _Task(options=options, output=output, source=source, clock=clock)
+        structure = task.learned(display)
+    learned = structure.result
 
     # What was asked for beside the network, and how each part ended.
     added: dict[str, Any] = {}
@@ -164,92 +207,44 @@ def run(options: Solve, output: Output) -> Answer:
     if isinstance(learned, EquivalenceSearch):
         added |= _classes_record(task.names, learned)
     elif options.certificate is not None:
+        assert isinstance(learned, Result)
         added["certificate"] = learned.certificate and str(options.certificate)
         added["certificate_unfinished"] = not learned.is_certified
         writers.append(partial(_write_certificate, learned, options, output))
-    if listed is not None and listed.networks:
-        added |= _networks_record(task, listed)
-        statuses.append(listed.status)
+    if structure.listed is not None and structure.listed.networks:
+        added |= _networks_record(task, structure.listed)
+        statuses.append(structure.listed.status)
     if options.bootstrap is not None and _goes_on(learned, options, output):
-        added["bootstrap"] = _bootstrap_record(task, output)
+        added["bootstrap"] = _bootstrap_record(structure.scoring, options, output)
         statuses.append(added["bootstrap"]["status"])
     artifacts = task.artifacts(learned, **added)
     return outcome.learned_answer(learned, artifacts, output, worst(*statuses), writers)
 
 
-def _of_scores(path: Path, options: Solve, output: Output) -> _Task:
-    """Return the task of a file of local scores."""
-    problem = el.read_scores(path)
-    problem = replace(problem, **pipeline.constraints(options, problem.names))
+def _scored(path: Path, options: Solve) -> Scored:
+    """Return the parent sets of a file of local scores, with constraints and prior."""
+    problem = pipeline.problem(path, options)
     problem = with_prior(problem, pipeline.prior_of(options.prior))
-    scored = Scored(problem=problem, time_left=options.time_limit)
-    _report(scored, output)
-    clock = SearchControl(options.time_limit)
-    return _Task(options=options, names=problem.names, clock=clock, scored=scored)
+    return Scored(problem=problem, time_left=options.time_limit)
 
 
-def _of_table(options: Solve, output: Output, stage: Callable[[str], None]) -> _Task:
-    """Return the task of a table: its score is chosen, and its parent sets are scored."""
-    scored = None
-    with executors.running(options.cluster) as client:
-        data = load_merged(options.source, options, client)
-        clock = SearchControl(options.time_limit)
-        scoring = Scoring(
-            dataset=data,
-            score=el.BDeu(),
-            max_parents=options.most_parents,
-            every=options.best is not None,
-            prior=pipeline.prior_of(options.prior),
-            cluster=client,
-            **options.chosen("counts scoring_time seed"),
-            **pipeline.constraints(options, data.names),
+def _scoring(options: Solve, client: Any) -> Scoring:
+    """Return the scoring of the parent sets of a table."""
+    data = load_merged(options.source, options, client)
+    if options.solver in CLASS_SEARCHES and not data.is_complete:
+        raise DataError(
+            f"{options.source}: {len(data.missing_cells)} cells are missing, but --solver "
+            f"{options.solver} needs complete data; 'exactlearn solve' without it, 'augment' "
+            "and 'impute' learn from missing cells"
         )
-        with SearchControl().running():  # Ctrl-C ends both, and leaves a network
-            scoring, choice = with_named_score(
-                scoring,
-                options.criterion,
-                **options.chosen("ess size_weight time_limit"),
-            )
-            if choice is not None:
-                output.note(choice.reason)
-            if options.solver not in CLASS_SEARCHES:
-                stage(f"scoring {data.n_variables} variables")
-                scored = scoring.within(clock.remaining)
-                _report(scored, output)
-    record: dict[str, Any] = {} if choice is None else {"ess": choice.to_dict()}
-    if not data.is_complete:
-        record["counts"] = options.counts
-    fit = partial(_fitted, data, options, clock, output)
-    return _Task(
-        options=options,
-        names=data.names,
-        clock=clock,
-        scored=scored,
-        scoring=scoring,
-        network=lru_cache(1)(fit),  # EM once for an incumbent that is the answer
-        record=record,
+    return pipeline.scoring(
+        data,
+        options,
+        counts=options.counts,
+        prior=pipeline.prior_of(options.prior),
+        every=options.best is not None,
+        cluster=client,
     )
-
-
-def _report(scored: Scored, output: Output) -> None:
-    """Print how parent sets were scored."""
-    for remark in scored.remarks:
-        output.note(remark[0].upper() + remark[1:])
-    output.detail(f"{scored.problem.n_candidates} candidate parent sets")
-
-
-def _fitted(
-    data: el.Dataset, options: Solve, clock: SearchControl, output: Output, parents: Any
-) -> el.BayesianNetwork:
-    """Return the network with its parameters, by EM in the time that is left."""
-    # A bootstrap takes the time limit again.
-    limit = clock.left + LATE if options.bootstrap is None else None
-    network, remark = fitted_network(
-        data, parents, time_limit=limit, **options.chosen("smoothing counts")
-    )
-    if remark:
-        output.note(remark)
-    return network
 
 
 def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
@@ -267,7 +262,7 @@ def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
             record |= _class_record(task.names, cpdag(network.parents))
         networks.append(record)
     meaning = "difference of scores"
-    if task.scoring is not None:
+    if task.data is not None:
         meaning = _MEANINGS.get(task.options.criterion, meaning)
     return {
         "networks": networks,
@@ -303,9 +298,7 @@ def _class_record(
     return {**cpdag_record(names, graph), "size": graph.size}
 
 
-def _goes_on(
-    learned: Result | EquivalenceSearch, options: Solve, output: Output
-) -> bool:
+def _goes_on(learned: SearchResult, options: Solve, output: Output) -> bool:
     """Return whether a bootstrap follows a search: not an interrupted one, or its certificate."""
     is_certified = isinstance(learned, Result) and learned.is_certified
     if options.certificate is not None and not is_certified:
@@ -314,10 +307,10 @@ def _goes_on(
     return learned.status in ("optimal", "feasible", "heuristic")
 
 
-def _bootstrap_record(task: _Task, output: Output) -> dict[str, Any]:
+def _bootstrap_record(
+    scoring: Scoring | None, options: Solve, output: Output
+) -> dict[str, Any]:
     """Learn from bootstrap samples as from the table; return the record."""
-    options = task.options
-    scoring = task.scoring
     assert scoring is not None
     assert options.bootstrap is not None
     with output.progress_display("bootstrap"), SearchControl().running() as control:

@@ -37,7 +37,7 @@ from exactlearn.errors import OptionError, TooLargeError, as_written
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.deletion_counts import COUNTS_METHODS, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import BDeu, parse_score
+from exactlearn.scoring.scores import BDeu, ScoreLike, as_score, parse_score
 from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.structure.learned_counts import learned_counts
 from exactlearn.structure.selection import Counts, Scoring, fitted_network
@@ -343,23 +343,25 @@ def auto_ess(
     return choice
 
 
-def with_named_score(
+def with_score(
     scoring: Scoring,
-    name: str,
+    score: ScoreLike,
     *,
-    ess: float | Literal["auto"],
+    ess: float | Literal["auto"] = BDeu.ess,
     size_weight: float | None = None,
     time_limit: float | None = None,
 ) -> tuple[Scoring, ESSChoice | None]:
-    """Return the scoring with the score of a name, and the choice of its equivalent sample size.
+    """Return the scoring with a score, and the choice of its equivalent sample size.
 
     Parameters
     ----------
     scoring
         The table, its counts and limits; its score is replaced.
-    name, ess, size_weight
-        As for :func:`~exactlearn.scoring.scores.parse_score`; with ``ess="auto"`` the equivalent
-        sample size is chosen by :func:`auto_ess`.
+    score
+        A score, or the name of one.
+    ess, size_weight
+        Of a name, as for :func:`~exactlearn.scoring.scores.parse_score`; with ``ess="auto"`` the
+        equivalent sample size is chosen by :func:`auto_ess`.
     time_limit
         As for :func:`auto_ess`.
 
@@ -369,21 +371,32 @@ def with_named_score(
         With the score.
     choice
         ``None`` where ``ess`` is a number.
+
+    Raises
+    ------
+    OptionError
+        When an equivalent sample size is given beside a score that is no name.
     """
+    if not isinstance(score, str):
+        if ess != BDeu.ess:
+            raise OptionError(
+                f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
+            )
+        return replace(scoring, score=as_score(score)), None
     # The sample size is chosen first: a score is frozen with it.
     choice = None
     if ess == "auto":
         choice = auto_ess(
             scoring.dataset,
-            score=name,
+            score=score,
             max_parents=scoring.max_parents,
             counts=scoring.counts or "expected",
             seed=scoring.seed,
             time_limit=time_limit,
         )
         ess = choice.ess
-    score = parse_score(name, ess=ess, size_weight=size_weight)
-    return replace(scoring, score=score), choice
+    named = parse_score(score, ess=ess, size_weight=size_weight)
+    return replace(scoring, score=named), choice
 
 
 def _log_likelihoods(

@@ -15,9 +15,7 @@ from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn._runtime.variable_arguments import arcs_by_index
-from exactlearn.augmentation import Augmentation, augment
-from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
-from exactlearn.augmentation.task import undecided_rows
+from exactlearn.augmentation import Augmentation
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -32,16 +30,12 @@ from exactlearn.errors import (
     warn_caller,
 )
 from exactlearn.graphs.orientation import known_directions
-from exactlearn.scoring.candidates import n_families
-from exactlearn.scoring.properties import Domain, properties
-from exactlearn.scoring.scores import BDeu, ScoreLike, as_score
-from exactlearn.solvers import Result
+from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers.constraints import (
     Constraint,
     constraints_by_index,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.ess_choice import ESSChoice, with_named_score
 from exactlearn.structure.learned_network import LearnedNetwork
 from exactlearn.structure.prior import Prior
 from exactlearn.structure.selection import (
@@ -49,11 +43,9 @@ from exactlearn.structure.selection import (
     Scoring,
     fitted_network,
     limits_by_name,
-    proofs_in_words,
-    select,
-    single_arcs,
     tiers_by_index,
 )
+from exactlearn.structure.structure_search import SearchResult, learned_structure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +57,6 @@ MISSING: tuple[Missing, ...] = ("expected", "augment", *get_args(get_args(Counts
 
 STRUCTURE_SHARE = 0.7
 """Share of a time limit for the structure where cells are missing; the rest is for parameters."""
-
-MAX_PROVEN_CELLS = 60
-"""Most missing cells with which a proof of network and completion together is tried."""
 
 
 @checked_arguments(
@@ -201,7 +190,6 @@ def learn(
     [1, 1]
     """
     control = SearchControl(time_limit)
-    remarks: list[str] = []
     with executors.running(cluster) as client:
         # The table, and the constraints by index in it.
         scoring = scoring_of(
@@ -210,7 +198,6 @@ def learn(
             discretise=discretise,
             drop=drop,
             tidy=tidy,
-            score=score,
             max_parents=max_parents,
             required=required,
             forbidden=forbidden,
@@ -225,28 +212,24 @@ def learn(
         )
         dataset = scoring.dataset
         augments = missing == "augment" and not dataset.is_complete
-        search = control if dataset.is_complete else control.part(STRUCTURE_SHARE)
-
-        # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
-        with SearchControl().running():
-            scoring, choice = with_score(scoring, score, ess, search.remaining)
-            if choice is not None:
-                remarks.append(choice.reason)
-            scored = None if augments else scoring.within(search.remaining)
-
-        # The choice among the parent sets, or network and completion together.
-        result: Result | Augmentation
-        if scored is None:
-            result = _augmented(scoring, solver, search.remaining, on_event, remarks)
-        else:
-            result, _ = select(
-                scored,
-                solver=solver,
-                time_limit=scored.time_left,
-                seed=seed,
-                on_event=on_event,
-            )
-            remarks += [*scored.remarks, *proofs_in_words(result, max_parents)]
+        # The score, its candidate parent sets, and the choice among these.
+        structure = learned_structure(
+            scoring,
+            control if dataset.is_complete else control.part(STRUCTURE_SHARE),
+            score=score,
+            ess=ess,
+            method="augment" if augments else "selection",
+            solver=solver,
+            seed=seed,
+            on_event=on_event,
+        )
+    assert structure.scoring is not None
+    scoring = structure.scoring
+    scored = structure.scored
+    result = structure.result
+    choice = structure.choice
+    if choice is not None and not choice.folds:
+        warn_caller(choice.reason, TimeLimitWarning)
     if result.parents is None:
         raise _failure(result)
 
@@ -262,7 +245,7 @@ def learn(
         )
         completed = _completed(dataset, network, result)
         fitting.stage("learnt in %.1f s: %s", control.seconds, result.status)
-    remarks += filter(None, (result.message, remark))
+    remarks = [*structure.remarks, *filter(None, (result.message, remark))]
     if completed is None:
         remarks.append(
             "exact inference is too large to complete the table by the network"
@@ -286,7 +269,7 @@ def learn(
     )
 
 
-def _failure(result: Result | Augmentation) -> InfeasibleError | SolverError:
+def _failure(result: SearchResult) -> InfeasibleError | SolverError:
     """Return the error of a search that found no network."""
     if result.status == "infeasible":
         return InfeasibleError(result.message)
@@ -301,7 +284,6 @@ def scoring_of(
     discretise: Mapping[str, str] | Any = None,
     drop: Sequence[str] = (),
     tidy: bool = False,
-    score: ScoreLike = "bdeu",
     max_parents: int | None = 3,
     required: Collection[tuple[str, str] | Arc] = (),
     forbidden: Collection[tuple[str, str] | Arc] = (),
@@ -332,7 +314,6 @@ def scoring_of(
         required, forbidden, tiers, constraints = limits.values()
     return Scoring(
         dataset=dataset,
-        score=BDeu() if isinstance(score, str) else as_score(score),
         max_parents=max_parents,
         required=frozenset(arcs_by_index(required, "required", dataset.names)),
         forbidden=frozenset(arcs_by_index(forbidden, "forbidden", dataset.names)),
@@ -347,25 +328,6 @@ def scoring_of(
         seed=seed,
         cluster=client,
     )
-
-
-def with_score(
-    scoring: Scoring,
-    score: ScoreLike,
-    ess: float | Literal["auto"],
-    time_limit: float | None,
-) -> tuple[Scoring, ESSChoice | None]:
-    """Return the scoring with the score of :func:`learn`, and how its ess was chosen."""
-    if not isinstance(score, str):
-        if ess != BDeu.ess:
-            raise OptionError(
-                f"ess: the score {score!r} was given as such; pass score='bdeu', or leave ess out"
-            )
-        return scoring, None
-    scoring, choice = with_named_score(scoring, score, ess=ess, time_limit=time_limit)
-    if choice is not None and not choice.folds:
-        warn_caller(choice.reason, TimeLimitWarning)
-    return scoring, choice
 
 
 def _counts_network(
@@ -395,63 +357,8 @@ def _counts_network(
     return counts.counts_network
 
 
-def _augmented(
-    scoring: Scoring,
-    solver: str,
-    limit: float | None,
-    on_event: OnEvent | None,
-    remarks: list[str],
-) -> Augmentation:
-    """Find network and completion together; proven, if that is likely to end."""
-    if scoring.scoring_time is not None:
-        raise OptionError("scoring_time is for complete tables, but cells are missing")
-    if not scoring.is_uniform:
-        raise OptionError(
-            "prior: missing='augment' takes none; pass missing='expected'"
-        )
-    # Constraints as arcs; those that are not on single arcs are refused.
-    dataset = scoring.dataset
-    max_parents = scoring.most_parents
-    required, forbidden = single_arcs(
-        dataset.names, scoring.required, scoring.forbidden, scoring.constraints
-    )
-    # How many cells are missing decides between a proof and a climber.
-    n_cells = len(dataset.missing_cells)
-    method, reason = _augmentation_method(scoring, n_cells)
-    result = augment(
-        dataset,
-        scoring.score,
-        method=method,
-        max_parents=max_parents,
-        solver=solver,
-        time_limit=limit,
-        seed=scoring.seed,
-        required=required,
-        forbidden=forbidden,
-        on_event=on_event,
-    )
-    remarks.append(
-        f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
-    )
-    return result
-
-
-def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:
-    """Return the method of augmentation, and why: a proof, where that is likely to end."""
-    dataset = scoring.dataset
-    families = n_families(dataset.n_variables, scoring.most_parents)
-    if n_cells > MAX_PROVEN_CELLS or families > MAX_FAMILIES:
-        return "t-local", "too many for a proof"
-    # A climber, too, where the bounds of the proof do not hold for the score.
-    domain = Domain.of(dataset.cardinalities, dataset.row_weights)
-    has_bounds = properties(scoring.score, domain).rises
-    if not has_bounds or len(undecided_rows(dataset, scoring.score)):
-        return "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
-    return "branching", "few enough for a proof"
-
-
 def _completed(
-    dataset: Dataset, network: BayesianNetwork, result: Result | Augmentation
+    dataset: Dataset, network: BayesianNetwork, result: SearchResult
 ) -> Dataset | None:
     """Return the table with its missing cells filled in; ``None`` where that is too large."""
     if dataset.is_complete:

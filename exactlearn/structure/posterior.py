@@ -40,7 +40,8 @@ from exactlearn.structure.averaged_prediction import (
     effect_under,
     mixture_of,
 )
-from exactlearn.structure.learning import scoring_of, with_score
+from exactlearn.structure.ess_choice import with_score
+from exactlearn.structure.learning import scoring_of
 from exactlearn.structure.network_distribution import (
     NetworkDistribution,
     SummedNetworks,
@@ -531,7 +532,6 @@ def posterior(
     scoring = scoring_of(
         data,
         tidy=tidy,
-        score=score,
         max_parents=max_parents,
         required=required,
         forbidden=forbidden,
@@ -541,7 +541,7 @@ def posterior(
         seed=seed,
         **coding,
     )
-    scoring, _ = with_score(scoring, score, ess, control.remaining)
+    scoring, _ = with_score(scoring, score, ess=ess)
     return posterior_of_scoring(scoring, control, on_progress)
 
 

@@ -6,7 +6,7 @@ scores of the parent sets, then the choice among these; each stops in time for t
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import Any, Literal
@@ -20,12 +20,11 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.graphs.orientation import known_directions
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -90,13 +89,6 @@ class Scored:
         return None if self.learned is None else self.learned.counts
 
     @property
-    def directions(self) -> frozenset[Arc]:
-        """Directions that the constraints leave to adjacencies, by index."""
-        problem = self.problem
-        ruled_out = ruled_out_arcs(problem.forbidden, problem.constraints)
-        return known_directions(problem.required, ruled_out)
-
-    @property
     def remarks(self) -> list[str]:
         """The counts and the prior that score, bound and proof refer to."""
         remarks = []
@@ -154,7 +146,7 @@ class Scoring:
     """
 
     dataset: Dataset
-    score: Score
+    score: Score = field(default_factory=BDeu)
     max_parents: int | None = 3
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
@@ -332,7 +324,8 @@ def select(
     on_event
         Called with the events of the search.
     certify, gap, scores
-        As in :func:`exactlearn.solvers.solve`; for one network only.
+        As in :func:`exactlearn.solvers.solve`; for one network only, and a certificate only where
+        all parent sets were scored: it would be about those that were.
     options
         Others of that function.
 
@@ -348,6 +341,7 @@ def select(
         options["on_event"] = on_event
     # One network, or the list of the best ones.
     if best is None:
+        certify = certify and problem.complete
         result = solve(problem, certify=certify, gap=gap, scores=scores, **options)
         return scored.judged(result), None
     listed = enumerate_networks(problem, k=best, classes=classes, **options)

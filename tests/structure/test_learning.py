@@ -13,7 +13,7 @@ import exactlearn as el
 from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import DataError
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
-from exactlearn.structure import learning, selection
+from exactlearn.structure import selection, structure_search
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
 
@@ -88,7 +88,7 @@ def test_a_network_and_a_completion_are_the_best_of_all(seed):
 
 
 def test_many_missing_cells_are_completed_by_the_climber(monkeypatch):
-    monkeypatch.setattr(learning, "MAX_PROVEN_CELLS", 2)
+    monkeypatch.setattr(structure_search, "MAX_PROVEN_CELLS", 2)
     found = el.learn(table(1, share=0.1), missing="augment", ess=1)
     assert found.status == "t-local"
     assert found.bound == np.inf

@@ -1,0 +1,195 @@
+"""A structure from a table or from given local scores: the score, its candidates, the search.
+
+:func:`~exactlearn.structure.learning.learn` and ``exactlearn solve`` are this, with a table before
+it and parameters behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn.augmentation import Augmentation, augment
+from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
+from exactlearn.augmentation.task import undecided_rows
+from exactlearn.errors import OptionError
+from exactlearn.scoring.candidates import n_families
+from exactlearn.scoring.properties import Domain, properties
+from exactlearn.scoring.scores import BDeu, ScoreLike
+from exactlearn.solvers import Result
+from exactlearn.solvers.enumeration import Enumeration
+from exactlearn.structure.equivalence_search import (
+    EquivalenceSearch,
+    equivalence_search,
+)
+from exactlearn.structure.ess_choice import ESSChoice, with_score
+from exactlearn.structure.selection import (
+    Scored,
+    Scoring,
+    proofs_in_words,
+    select,
+    single_arcs,
+)
+
+MAX_PROVEN_CELLS = 60
+"""Most missing cells with which a proof of network and completion together is tried."""
+
+SearchResult = Result | Augmentation | EquivalenceSearch
+"""The end of a search for a structure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedStructure:
+    """A learned structure, with all that its proof refers to.
+
+    Parameters
+    ----------
+    result
+        How the search ended.
+    listed
+        The best networks, or classes, where a list was wanted.
+    scoring
+        The table and its score; ``None`` where local scores were given.
+    scored
+        The candidate parent sets; ``None`` where completions or classes were searched.
+    choice
+        How the equivalent sample size was chosen, where it was to be chosen.
+    remarks
+        The methods and why they were taken; the counts that score, bound and proof refer to.
+    """
+
+    result: SearchResult
+    listed: Enumeration | None = None
+    scoring: Scoring | None = None
+    scored: Scored | None = None
+    choice: ESSChoice | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def learned_structure(
+    source: Scoring | Scored,
+    clock: SearchControl,
+    *,
+    method: str = "selection",
+    score: ScoreLike = "bdeu",
+    ess: float | Literal["auto"] = BDeu.ess,
+    size_weight: float | None = None,
+    on_score: Callable[[ESSChoice | None], object] = lambda choice: None,
+    on_scored: Callable[[Scored], object] = lambda scored: None,
+    on_event: OnEvent | None = None,
+    **options: Any,
+) -> LearnedStructure:
+    """Learn a structure.
+
+    Parameters
+    ----------
+    source
+        The table and its constraints; or parent sets that are scored already.
+    clock
+        The time limit.
+    method
+        ``selection`` of parent sets, ``augment`` for network and completion together, or the method
+        of a search over equivalence classes.
+    score, ess, size_weight
+        As for :func:`~exactlearn.structure.ess_choice.with_score`.
+    on_score
+        Called with the choice of the equivalent sample size, if any, when the score is known.
+    on_scored
+        Called with the candidate parent sets.
+    on_event
+        Called with the events of the search.
+    options
+        Further ones of the method's function: :func:`~exactlearn.structure.selection.select`,
+        :func:`~exactlearn.augmentation.augment` or :func:`equivalence_search`.
+    """
+    scoring = None
+    choice = None
+    scored = source if isinstance(source, Scored) else None
+    # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
+    with SearchControl().running():
+        if isinstance(source, Scoring):
+            scoring, choice = with_score(
+                source,
+                score,
+                ess=ess,
+                size_weight=size_weight,
+                time_limit=clock.remaining,
+            )
+            on_score(choice)
+            if method == "selection":
+                scored = scoring.within(clock.remaining)
+
+    # The search.
+    remarks = [] if choice is None else [choice.reason]
+    listed = None
+    result: SearchResult
+    if scored is not None:
+        on_scored(scored)
+        result, listed = select(
+            scored, time_limit=scored.time_left, on_event=on_event, **options
+        )
+        remarks += scored.remarks
+        if scoring is not None:
+            remarks += proofs_in_words(result, scoring.max_parents)
+    else:
+        assert scoring is not None
+        options |= {"time_limit": clock.remaining, "on_event": on_event}
+        if method == "augment":
+            result = _augmented(scoring, remarks, **options)
+        else:
+            options |= {"method": method, "max_parents": scoring.max_parents}
+            result = equivalence_search(scoring.dataset, scoring.score, **options)
+    return LearnedStructure(
+        result=result,
+        listed=listed,
+        scoring=scoring,
+        scored=scored,
+        choice=choice,
+        remarks=tuple(remarks),
+    )
+
+
+def _augmented(scoring: Scoring, remarks: list[str], **options: Any) -> Augmentation:
+    """Find network and completion together; proven, if that is likely to end."""
+    if scoring.scoring_time is not None:
+        raise OptionError("scoring_time is for complete tables, but cells are missing")
+    if not scoring.is_uniform:
+        raise OptionError(
+            "prior: missing='augment' takes none; pass missing='expected'"
+        )
+    # Constraints as arcs; those that are not on single arcs are refused.
+    dataset = scoring.dataset
+    max_parents = scoring.most_parents
+    required, forbidden = single_arcs(
+        dataset.names, scoring.required, scoring.forbidden, scoring.constraints
+    )
+    # How many cells are missing decides between a proof and a climber.
+    n_cells = len(dataset.missing_cells)
+    method, reason = _augmentation_method(scoring, n_cells)
+    result = augment(
+        dataset,
+        scoring.score,
+        method=method,
+        max_parents=max_parents,
+        required=required,
+        forbidden=forbidden,
+        **options,
+    )
+    remarks.append(
+        f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
+    )
+    return result
+
+
+def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:
+    """Return the method of augmentation, and why: a proof, where that is likely to end."""
+    dataset = scoring.dataset
+    families = n_families(dataset.n_variables, scoring.most_parents)
+    if n_cells > MAX_PROVEN_CELLS or families > MAX_FAMILIES:
+        return "t-local", "too many for a proof"
+    # A climber, too, where the bounds of the proof do not hold for the score.
+    domain = Domain.of(dataset.cardinalities, dataset.row_weights)
+    has_bounds = properties(scoring.score, domain).rises
+    if not has_bounds or len(undecided_rows(dataset, scoring.score)):
+        return "t-local", f"the score {scoring.score.name!r} lacks what a proof needs"
+    return "branching", "few enough for a proof"
