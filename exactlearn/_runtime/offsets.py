@@ -32,3 +32,19 @@ def owners(starts: NDArray[np.int64]) -> NDArray[np.int64]:
     [0, 0, 2, 2, 2]
     """
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def places_within(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each item of a concatenation within its stretch, shape (items,).
+
+    Parameters
+    ----------
+    starts
+        Where each stretch begins, and where the last ends (:func:`offsets`).
+
+    Examples
+    --------
+    >>> places_within(np.array([0, 2, 2, 5])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(starts[-1]) - starts[owners(starts)]

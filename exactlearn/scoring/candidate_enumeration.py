@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.executors import Workers, in_order
 from exactlearn._runtime.hash_tables import LARGEST_RANK, binomials
+from exactlearn._runtime.offsets import offsets, owners, places_within
 from exactlearn.errors import TooLargeError
 from exactlearn.solvers.problem import Arc
 
@@ -78,8 +79,10 @@ class Level(NamedTuple):
 
     def find(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of sets by their ranks, -1 for those that are not kept."""
-        row = np.minimum(np.searchsorted(self.ranks, ranks), len(self.ranks) - 1)
-        return np.where(self.ranks[row] == ranks, row, -1).astype(np.int64)
+        row = np.searchsorted(self.ranks, ranks)
+        row = np.minimum(row, len(self.ranks) - 1)
+        is_kept = self.ranks[row] == ranks
+        return np.where(is_kept, row, -1).astype(np.int64)
 
 
 class Joined(NamedTuple):
@@ -146,6 +149,11 @@ class _LevelWork(NamedTuple):
     level: Level
     starts: NDArray[np.int64]
     is_last: bool
+
+    @property
+    def size(self) -> int:
+        """Number of variables of the sets to be scored: one more than those of the level."""
+        return int(self.level.sets.shape[1]) + 1
 
 
 class Enumeration:
@@ -220,19 +228,16 @@ class Enumeration:
             When more is to be held than fits into memory.
         """
         # Progress is measured in sets: those of size + 1 hold child and parents.
-        total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
+        set_counts = [math.comb(self.n, size) for size in range(1, self.k + 2)]
+        total = sum(set_counts)
         done = 0
         level = _level_of_empty_set(self.scorer.of_empty_set)
-        for size in range(self.k + 1):
+        for size, n_sets in enumerate(set_counts):
             kept: list[Level] = []
             n_held = 0
-            n_sets = math.comb(self.n, size + 1)
-            work = _LevelWork(
-                level,
-                _starts(level, self.n, self.scorer.block),
-                size == self.k,
-            )
-            n_blocks = len(work.starts) - 1
+            starts = _starts(level, self.n, self.scorer.block)
+            work = _LevelWork(level, starts, is_last=size == self.k)
+            n_blocks = len(starts) - 1
             for candidates, sets in self._blocks(work, n_blocks, threads, workers):
                 kept.append(sets)
                 scored = len(kept) / n_blocks
@@ -265,12 +270,14 @@ class Enumeration:
         """Score the families of one level, a block of sets at a time."""
         if workers is not None:
             return workers.pieces(Enumeration.alone, (self, work), n_blocks)
-        space = partial(self.scorer.space, work.level.sets.shape[1] + 1)
-        return in_order(partial(self._score, work), n_blocks, space, threads)
+        score = partial(self._score, work)
+        space = partial(self.scorer.space, work.size)
+        return in_order(score, n_blocks, space, threads)
 
     def alone(self, work: _LevelWork, block: int) -> tuple[SizedCandidates, Level]:
         """Score the families of one block in scratch space of its own, for a worker."""
-        return self._score(work, block, self.scorer.space(work.level.sets.shape[1] + 1))
+        space = self.scorer.space(work.size)
+        return self._score(work, block, space)
 
     def _score(
         self,
@@ -284,15 +291,24 @@ class Enumeration:
         scored = self.scorer.score(joined, work.level, self._allowed(joined), space)
         scores = scored.scores
         best = joined.best
-        is_candidate = scores > best if self.prune else ~np.isnan(scores)
+        has_score = ~np.isnan(scores)
+        is_candidate = scores > best if self.prune else has_score
         # The best score of a subset may be this one; a family whose ceiling it reaches is closed.
-        best = np.maximum(best, np.where(np.isnan(scores), -np.inf, scores))
+        best = np.fmax(best, scores)
         best[scored.ceilings <= best] = np.nan
-        is_kept = ~(np.isnan(best) & np.isnan(scores)).all(axis=1)
+        level = Level(
+            ranks=joined.ranks,
+            sets=joined.sets,
+            best=best,
+            sums=scored.sums,
+            cells=scored.cells,
+            entropy=scored.entropy,
+        )
+        # A set stays for the next level while a family of it is open, or its table is counted.
+        is_kept = (~np.isnan(best) | has_score).any(axis=1)
         kept = np.flatnonzero(is_kept & (not work.is_last))
-        sums, cells, entropy = scored[2:]
-        level = Level(joined.ranks, joined.sets, best, sums, cells, entropy)
-        return self._candidates(joined.sets, is_candidate, scores), level.part(kept)
+        candidates = self._candidates(joined.sets, is_candidate, scores)
+        return candidates, level.part(kept)
 
     def _allowed(self, joined: Joined) -> NDArray[np.bool_]:
         """Return a mask of the open families with all required arcs; close forbidden ones."""
@@ -300,12 +316,17 @@ class Enumeration:
         best = joined.best
         # A forbidden arc closes the pair, and with it all supersets.
         if sets.shape[1] == 2:
-            best[self.forbidden[sets[:, ::-1], sets]] = np.nan
+            partners = sets[:, ::-1]
+            is_forbidden = self.forbidden[partners, sets]
+            best[is_forbidden] = np.nan
         allowed = ~np.isnan(best)
         # Families that lack a required parent are held for their supersets alone.
         if self.required.any():
-            held = self.required[sets[:, :, None], sets[:, None, :]].sum(axis=1)
-            allowed &= held == self.required.sum(axis=0)[sets]
+            parents = sets[:, :, None]
+            children = sets[:, None, :]
+            n_present = self.required[parents, children].sum(axis=1)
+            n_required = self.required.sum(axis=0)[sets]
+            allowed &= n_present == n_required
         return allowed
 
     def _candidates(
@@ -316,8 +337,13 @@ class Enumeration:
     ) -> SizedCandidates:
         """Return families by the index of their variables."""
         row, t = np.nonzero(is_candidate)
-        parents = np.sort(self.scorer.order[less_one(sets, row, t)], axis=1)
-        return SizedCandidates(self.scorer.order[sets[row, t]], parents, scores[row, t])
+        variables = self.scorer.order[sets]
+        parents = less_one(variables, row, t)
+        return SizedCandidates(
+            child=variables[row, t],
+            parents=np.sort(parents, axis=1),
+            scores=scores[row, t],
+        )
 
     def _require_room(self, size: int, held: int) -> None:
         """Refuse to hold more than fits into memory."""
@@ -349,7 +375,8 @@ def less_one(
 ) -> NDArray[np.int32]:
     """Return some of the sets, each less one element, shape (rows, size - 1)."""
     size = sets.shape[1]
-    remaining: NDArray[np.int32] = sets[rows][np.arange(size) != t[:, None]]
+    is_left = np.arange(size) != t[:, None]
+    remaining: NDArray[np.int32] = sets[rows][is_left]
     return remaining.reshape(len(rows), size - 1)
 
 
@@ -377,7 +404,8 @@ def _level_of_empty_set(sums: NDArray[np.float64]) -> Level:
 
 def _gathered(blocks: list[Level]) -> Level:
     """Put the kept sets of one size together, and a row for those that are not kept."""
-    level = Level(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    columns = zip(*blocks, strict=True)
+    level = Level(*map(np.concatenate, columns))
     level = level.part(np.argsort(level.ranks, kind="stable"))
     return level._replace(
         best=_with_row(level.best, np.nan),
@@ -389,7 +417,15 @@ def _gathered(blocks: list[Level]) -> Level:
 
 def _with_row(array: NDArray[np.float64], value: float) -> NDArray[np.float64]:
     """Return an array with one more row of a value."""
-    return np.concatenate([array, np.full((1, *array.shape[1:]), value)])
+    last = np.full((1, *array.shape[1:]), value)
+    return np.concatenate([array, last])
+
+
+def _n_first_elements(sets: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Return the number of first elements that each set's other ones allow, shape (sets,)."""
+    if sets.shape[1] > 1:
+        return sets[:, 1].astype(np.int64)
+    return np.full(len(sets), n)
 
 
 def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
@@ -397,13 +433,13 @@ def _starts(level: Level, n: int, aim: int) -> NDArray[np.int64]:
 
     A block is a range of rows of the level; on that of the empty set, of variables.
     """
-    n_sets, size = level.sets.shape
-    if size == 0:
+    if level.sets.shape[1] == 0:
         n_unions = np.ones(n, np.int64)
     else:
-        n_unions = level.sets[:, 1].astype(np.int64) if size > 1 else np.full(n_sets, n)
-    number = (np.cumsum(n_unions) - n_unions) // aim
-    return np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(n_unions))
+        n_unions = _n_first_elements(level.sets, n)
+    block = offsets(n_unions)[:-1] // aim
+    is_start = np.diff(block, prepend=-1)
+    return np.append(np.flatnonzero(is_start), len(n_unions))
 
 
 def _join(
@@ -428,41 +464,38 @@ def _join(
     if level.sets.shape[1] == 0:
         singles = np.arange(start, stop, dtype=np.int64)[:, None]
         nothing = np.zeros_like(singles)
-        best = np.full(singles.shape, -np.inf)
         return Joined(
-            singles.astype(np.int32),
-            singles[:, 0],
-            nothing,
-            nothing,
-            best,
+            sets=singles.astype(np.int32),
+            ranks=singles[:, 0],
+            without=nothing,
+            nodes=nothing,
+            best=np.full(singles.shape, -np.inf),
         )
     # The first element is replaced by each that may stand before the second one.
-    sets_to_join = level.sets[start:stop]
-    if sets_to_join.shape[1] > 1:
-        ends = sets_to_join[:, 1].astype(np.int64)
-    else:
-        ends = np.full(len(sets_to_join), n)
-    row = np.repeat(np.arange(start, stop), ends)
-    added = np.arange(len(row)) - np.repeat(np.cumsum(ends) - ends, ends)
+    unions = offsets(_n_first_elements(level.sets[start:stop], n))
+    row = start + owners(unions)
+    added = places_within(unions)
     first = level.sets[row, 0]
     # The set with the added variable as its first element, and each union once.
     partner = level.find(level.ranks[row] - first + added)
     is_new = (added < first) | ((added > first) & (partner < 0))
-    ends = np.sort(np.column_stack([first, added])[is_new], axis=1)
-    sets = np.column_stack([ends, level.sets[row[is_new], 1:]]).astype(np.int32)
+    first_two = np.column_stack([first, added])[is_new]
+    first_two = np.sort(first_two, axis=1)
+    later = level.sets[row[is_new], 1:]
+    sets = np.column_stack([first_two, later]).astype(np.int32)
     size = sets.shape[1]
     # Ranks: an element after the one that is left out moves one place down.
     moved = choose[sets, np.arange(size)]
     kept = choose[sets, np.arange(1, size + 1)]
-    without = (
-        np.cumsum(kept, axis=1)
-        - kept
-        + moved.sum(axis=1)[:, None]
-        - np.cumsum(moved, axis=1)
+    rank_before = np.cumsum(kept, axis=1) - kept
+    rank_after = moved.sum(axis=1, keepdims=True) - np.cumsum(moved, axis=1)
+    joined = Joined(
+        sets=sets,
+        ranks=kept.sum(axis=1),
+        without=rank_before + rank_after,
+        nodes=np.empty(sets.shape, np.int64),
+        best=np.full(sets.shape, -np.inf),
     )
-    nodes = np.empty(sets.shape, np.int64)
-    unbounded = np.full(sets.shape, -np.inf)
-    joined = Joined(sets, kept.sum(axis=1), without, nodes, unbounded)
     joined = joined.part(np.argsort(joined.ranks, kind="stable"))
     # Each element's best subset, over all sets with one element less.
     for u in range(size):
@@ -473,4 +506,5 @@ def _join(
         after = joined.best[:, u + 1 :]
         np.maximum(before, inside[:, :u], out=before)
         np.maximum(after, inside[:, u:], out=after)
-    return joined.part(np.flatnonzero((~np.isnan(joined.best)).any(axis=1)))
+    has_open_family = (~np.isnan(joined.best)).any(axis=1)
+    return joined.part(np.flatnonzero(has_open_family))

@@ -75,11 +75,9 @@ class Budget:
 
     def within(self, seconds: float) -> Self:
         """Return the budget with less time, where it has a time."""
-        return (
-            self
-            if self.seconds is None
-            else replace(self, seconds=max(seconds, MIN_SECONDS))
-        )
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(seconds, MIN_SECONDS))
 
 
 class CandidateSearch:
@@ -149,12 +147,8 @@ class CandidateSearch:
         start = clock()
 
         def identify(variable: int, space: Space) -> tuple[SizedCandidates, bool]:
-            return self._search(
-                variable,
-                space,
-                self._deadline(start, variable),
-                is_over,
-            )
+            deadline = self._deadline(start, variable)
+            return self._search(variable, space, deadline, is_over)
 
         searches: Iterator[tuple[SizedCandidates, bool]]
         if workers is None:
@@ -188,9 +182,9 @@ class CandidateSearch:
         """Return the clock at the end of a variable's search: the time left, shared evenly."""
         now = clock()
         seconds = self.budget.seconds or math.inf
-        left = start + seconds - now
+        left = max(0.0, start + seconds - now)
         rounds = (self.n - variable) / self.threads
-        return now + max(0.0, left) / max(1.0, rounds)
+        return now + left / max(1.0, rounds)
 
     def _search(
         self,
@@ -201,7 +195,8 @@ class CandidateSearch:
     ) -> tuple[SizedCandidates, bool]:
         """Return the candidates of a variable, and whether nothing was left to be searched."""
         required = required_parents(variable, self.required)
-        barred = {p for p, c in self.forbidden if c == variable} | {variable, *required}
+        forbidden = {p for p, c in self.forbidden if c == variable}
+        barred = {variable, *required, *forbidden}
         tree = ParentSetTree(
             self.sums,
             space,
@@ -220,8 +215,10 @@ class CandidateSearch:
         tree.score_singles(goes_on)
         tables = limit
         if deadline < math.inf:  # the tables that there is time for, at the pace so far
-            seconds_per_table = max(1e-7, (clock() - start) / tree.n_tables)
-            tables = min(limit, int(max(0.0, deadline - clock()) / seconds_per_table))
+            now = clock()
+            seconds_per_table = max(1e-7, (now - start) / tree.n_tables)
+            seconds_left = max(0.0, deadline - now)
+            tables = min(limit, int(seconds_left / seconds_per_table))
         tree.score_pairs(math.isqrt(2 * tables // PAIR_SHARE), goes_on)
         # Then best first, until the budget or the queue is empty.
         while tree.queue.size and goes_on():

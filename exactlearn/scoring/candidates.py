@@ -162,22 +162,23 @@ def candidate_parent_sets(
                 family = partial(estimated.score, score=score)
                 sums = SetSums(score, estimated.order, estimated.rows, k + 1)
             if budget is None:
-                search = Enumeration(TableScorer(sums, prune, arcs[0]), k, *arcs, prune)
+                scorer = TableScorer(sums, prune, arcs[0])
+                search = Enumeration(scorer, k, *arcs, prune)
                 pieces = search.run(on_progress, n, workers)
             else:
                 clock = SearchControl(budget.seconds, outer=limited)
                 singles, is_done = _single_parents(sums, k, arcs, n, clock)
                 if is_done:
                     return _problem(dataset.names, singles, *arcs)
-                search = CandidateSearch(sums, k, *arcs, budget.within(clock.left), n)
+                left = budget.within(clock.left)
+                search = CandidateSearch(sums, k, *arcs, left, n)
                 pieces = search.run(on_progress, workers, lambda: limited.is_over)
         tables, finished = _collected(pieces, search, control, limited)
     # The candidates, with the smallest parent set of each variable that has none.
     tables += _not_among(tables, singles)
     if finished and not search.is_cut_short:
-        return replace(
-            _problem(dataset.names, tables, *arcs), complete=search.exhausted
-        )
+        problem = _problem(dataset.names, tables, *arcs)
+        return replace(problem, complete=search.exhausted)
     tables += _smallest(dataset.n_variables, family, tables, arcs[0])
     problem = _problem(dataset.names, tables, *arcs)
     return replace(problem, complete=False, stopped=search.how_far)
@@ -197,12 +198,8 @@ def _single_parents(
     """
     if clock.left == math.inf:
         return [], False
-    search = Enumeration(
-        TableScorer(sums, True, arcs[0]),
-        min(max_parents, 1),
-        *arcs,
-        True,
-    )
+    scorer = TableScorer(sums, True, arcs[0])
+    search = Enumeration(scorer, min(max_parents, 1), *arcs, True)
     singles, finished = _collected(search.run(None, threads), search, clock, clock)
     return singles, finished and max_parents <= 1 and search.exhausted
 
@@ -221,10 +218,13 @@ def _not_among(
     present = np.concatenate([np.zeros(0, np.int64), *map(families, tables)])
     missing = []
     for table in singles:
-        rows = ~np.isin(families(table), present)
-        missing.append(
-            SizedCandidates(table.child[rows], table.parents[rows], table.scores[rows])
+        is_missing = ~np.isin(families(table), present)
+        candidates = SizedCandidates(
+            child=table.child[is_missing],
+            parents=table.parents[is_missing],
+            scores=table.scores[is_missing],
         )
+        missing.append(candidates)
     return missing
 
 
@@ -255,9 +255,13 @@ def _smallest(
     required: frozenset[Arc],
 ) -> list[SizedCandidates]:
     """Return the smallest parent sets of the variables that have no candidate yet."""
-    children = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
+    with_candidates: set[int] = set()
+    for table in tables:
+        with_candidates.update(table.child.tolist())
     smallest = []
-    for child in np.setdiff1d(np.arange(n), children).tolist():
+    for child in range(n):
+        if child in with_candidates:
+            continue
         parents = required_parents(child, required)
         candidate = SizedCandidates(
             child=np.array([child], np.int32),
@@ -279,7 +283,9 @@ def _checked_size(
     if max_parents is not None and max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     n = dataset.n_variables
-    k = max(0, n - 1 if max_parents is None else min(max_parents, n - 1))
+    k = max(0, n - 1)
+    if max_parents is not None:
+        k = min(max_parents, k)
     # A time budget searches best first, so that no number is too large.
     if budget is not None:
         _check_budget(prune, estimated)
@@ -290,7 +296,8 @@ def _checked_size(
     if families <= limit or (max_parents is None and prune):
         return k
     # The largest size whose families are within the limit.
-    fitting = max(0, bisect_right(range(k), limit, key=partial(n_families, n)) - 1)
+    too_large = bisect_right(range(k), limit, key=partial(n_families, n))
+    fitting = max(0, too_large - 1)
     cure = (
         "give scoring_time to search"
         if prune
@@ -327,9 +334,8 @@ def n_families(n_variables: int, max_parents: int) -> int:
     288859
     """
     allowed = n_variables - 1
-    return n_variables * sum(
-        math.comb(allowed, m) for m in range(min(max_parents, allowed) + 1)
-    )
+    sizes = range(min(max_parents, allowed) + 1)
+    return n_variables * sum(math.comb(allowed, size) for size in sizes)
 
 
 def _check_arcs(
@@ -369,14 +375,18 @@ def _problem(
 ) -> Problem:
     """Sort the candidates by variable, score, size and parents into one problem."""
     # Parents of all sizes in one table, filled up with -1.
-    widest = max((t.parents.shape[1] for t in tables), default=0)
-    child = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
-    scores = np.concatenate([np.zeros(0), *(t.scores for t in tables)])
+    widest = max((table.parents.shape[1] for table in tables), default=0)
+    child = np.zeros(0, np.int32)
+    scores = np.zeros(0)
+    if tables:
+        child = np.concatenate([table.child for table in tables])
+        scores = np.concatenate([table.scores for table in tables])
     parents = np.full((len(child), widest), -1, np.int32)
-    row = 0
+    start = 0
     for table in tables:
-        parents[row : row + len(table.child), : table.parents.shape[1]] = table.parents
-        row += len(table.child)
+        n_sets, size = table.parents.shape
+        parents[start : start + n_sets, :size] = table.parents
+        start += n_sets
     # By child, then the best score, the fewest parents, the first names.
     sizes = (parents >= 0).sum(axis=1)
     order = np.lexsort((*parents.T[::-1], sizes, -scores, child))

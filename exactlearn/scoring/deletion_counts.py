@@ -140,9 +140,9 @@ class DeletionScorer:
         self.score_of = score
         self.counts = counts
         self.order = np.arange(dataset.n_variables, dtype=np.int32)
-        self.smallest = [
-            {v, *required_parents(v, required)} for v in range(len(self.order))
-        ]
+        self.smallest = []
+        for v in range(dataset.n_variables):
+            self.smallest.append({v, *required_parents(v, required)})
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
         self.total = total_weight(dataset)
         self.of_empty_set = np.zeros(0)
@@ -168,9 +168,9 @@ class DeletionScorer:
         scores = np.full(is_scored.shape, np.nan)
         n = len(is_scored)
         for row in np.flatnonzero(is_scored.any(axis=1)).tolist():
-            members = tuple(joined.sets[row].tolist())
             places = np.flatnonzero(is_scored[row])
-            children = [members[t] for t in places]
+            members = tuple(joined.sets[row].tolist())
+            children = joined.sets[row, places].tolist()
             family_scores = self._family_scores(members, children)
             if family_scores:
                 scores[row, places] = family_scores
@@ -181,13 +181,12 @@ class DeletionScorer:
                 if self.smallest[child] == {*members}:
                     raise self._unsupported_error(child, members)
         # Counts of different rows bound no supersets.
-        unbounded = np.full(is_scored.shape, np.inf)
         return Scored(
-            scores,
-            unbounded,
-            np.empty((n, 0)),
-            np.empty(n),
-            np.empty(n),
+            scores=scores,
+            ceilings=np.full(scores.shape, np.inf),
+            sums=np.empty((n, 0)),
+            cells=np.empty(n),
+            entropy=np.empty(n),
         )
 
     def family(self, child: int, parents: Sequence[int]) -> float:
@@ -218,6 +217,7 @@ class DeletionScorer:
         counts = counts * (self.total / weight)
         scores = []
         for child in children:
+            # Configurations of the others by the states of the child.
             table = np.moveaxis(counts, members.index(child), -1)
             table = table.reshape(-1, table.shape[-1])
             loss = self._loss(table, len(members) - 1, estimate.observed)
@@ -236,8 +236,10 @@ class DeletionScorer:
             size = table.shape[0] * (table.shape[1] - 1)
             return float(size * self.total ** (1 - self.counts.exponent))
         # The fewer rows observe the family, the larger is its standard error.
-        spread = self.total * (self.total - observed) / observed
-        return self.counts.standard_errors * n_parents * math.sqrt(max(0.0, spread))
+        unobserved = self.total - observed
+        variance = max(0.0, self.total * unobserved / observed)
+        loss_per_parent = self.counts.standard_errors * math.sqrt(variance)
+        return n_parents * loss_per_parent
 
     def _unsupported_error(self, child: int, members: Sequence[int]) -> DataError:
         names = self.dataset.names

@@ -73,14 +73,16 @@ class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows fin
     def family(self, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
         """Return the expected counts of a family, an axis for each parent and one for the child."""
         members = [*parents, child]
+        size = len(members)
         place = np.argsort(self.order)[members]
         subset = np.sort(place)
-        stack, entries = counting_space(self.rows, len(members), every=True)
-        depth = len(subset) - 1
+        stack, entries = counting_space(self.rows, size, every=True)
         count_set(subset.astype(np.int32), self.rows, stack, entries)
+        # The prefix holds the set from its last element to its first.
         shape = self.rows.cardinalities[subset[::-1]]
-        table = stack.totals[depth + 1, : int(shape.prod())].reshape(shape)
-        return table.transpose(depth - np.searchsorted(subset, place))
+        cells = stack.totals[size, : shape.prod()]
+        axes = size - 1 - np.searchsorted(subset, place)
+        return cells.reshape(shape).transpose(axes)
 
     def score(self, child: int, parents: Sequence[int], score: Score) -> float:
         """Return the score of a family from its expected counts."""
@@ -133,9 +135,8 @@ def expected_counts(
     array([0.25, 1.75])
     """
     network = network.reordered(dataset)
-    codes, masses, _ = distinct_weighted(
-        dataset.codes.astype(np.int16), dataset.weights
-    )
+    all_codes = dataset.codes.astype(np.int16)
+    codes, masses, _ = distinct_weighted(all_codes, dataset.weights)
     cardinalities = network.cardinalities
     tables = flat_tables(network.tables)
     layout = buckets(network.parents, cardinalities, codes)
@@ -153,7 +154,8 @@ def expected_counts(
     )
     # The other parts get the joint posteriors of their sets of variables.
     states = np.where(codes < 0, cardinalities, 1)
-    order = np.argsort(-((states - 1) * masses[:, None]).sum(axis=0), kind="stable")
+    missing_states = (states - 1) * masses[:, None]
+    order = np.argsort(-missing_states.sum(axis=0), kind="stable")
     posteriors, impossible = subset_posteriors(
         layout,
         tables,
@@ -163,19 +165,22 @@ def expected_counts(
         control,
     )
     _refuse_impossible(impossible)
+    number = np.cumsum(~is_large) - 1
     part = np.full(codes.shape, -1, np.int32)
-    part[codes < 0] = (np.cumsum(~is_large) - 1)[parts.of_cell]
-    place = _places_in_parts(part[:, order])
+    part[codes < 0] = number[parts.of_cell]
+    part = part[:, order]
+    place = _places_in_parts(part)
     # Both kinds of rows, by variables in the order that suits counting.
-    blank = np.full((len(drawn), len(order)), -1)
+    is_exact = ~is_drawn
+    blank = np.full(drawn.shape, -1)
     missing = MissingCells(
-        part=_columns(part[~is_drawn][:, order], blank),
-        place=_columns(place[~is_drawn], blank),
-        entries=_most_entries(states[~is_drawn], most) + len(drawn),
+        part=_columns(part[is_exact], blank),
+        place=_columns(place[is_exact], blank),
+        entries=_most_entries(states[is_exact], most) + len(drawn),
         posteriors=posteriors,
     )
-    weights = np.concatenate([masses[~is_drawn], drawn_masses])
-    columns = _columns(codes[~is_drawn][:, order], drawn[:, order])
+    weights = np.concatenate([masses[is_exact], drawn_masses])
+    columns = _columns(codes[is_exact][:, order], drawn[:, order])
     return ExpectedCounts(
         order=order.astype(np.int32),
         rows=index_rows(columns, weights, cardinalities[order], missing),
@@ -195,8 +200,9 @@ def _are_large(
     """Return a mask of the parts that are left when the smallest take ``most_cells``, (parts,)."""
     _, cells = subset_sizes(parts.codes, cardinalities, most)
     ranked = np.argsort(cells, kind="stable")
-    is_large = np.zeros(len(cells), np.bool_)
-    is_large[ranked[np.cumsum(cells[ranked]) > most_cells]] = True
+    is_beyond = np.cumsum(cells[ranked]) > most_cells
+    is_large = np.empty(len(cells), np.bool_)
+    is_large[ranked] = is_beyond
     return is_large
 
 
@@ -204,7 +210,8 @@ def _places_in_parts(part: NDArray[np.int32]) -> NDArray[np.int16]:
     """Return the place of each cell among those before it in its part, shape (rows, variables)."""
     place = np.zeros(part.shape, np.int16)
     for v in range(1, part.shape[1]):
-        place[:, v] = (part[:, :v] == part[:, v, None]).sum(axis=1)
+        is_same = part[:, :v] == part[:, v, None]
+        place[:, v] = is_same.sum(axis=1)
     return place
 
 
@@ -213,7 +220,8 @@ def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
     ``states`` are those of each cell, one where it is observed, shape (rows, variables).
     """
-    largest = np.sort(states, axis=1)[:, ::-1][:, :most]
+    falling = np.sort(states, axis=1)[:, ::-1]
+    largest = falling[:, :most]
     ones = np.ones((len(states), 1), np.int64)
     products = np.concatenate([ones, largest], axis=1).cumprod(axis=1)
     return np.asarray(products.sum(axis=0), np.int64)
@@ -238,10 +246,16 @@ def _drawn(
     source = np.repeat(np.arange(len(codes)), DRAWS)
     completed = np.empty((len(source), codes.shape[1]), np.int16)
     uniform = np.random.default_rng(seed).random(completed.shape)
-    space = space_for(layout, codes)
-    _refuse_impossible(
-        fill_cells(layout, tables, codes, source, uniform, space, completed)
+    impossible = fill_cells(
+        layout,
+        tables,
+        codes,
+        source,
+        uniform,
+        space_for(layout, codes),
+        completed,
     )
+    _refuse_impossible(impossible)
     return completed, masses[source] / DRAWS
 
 

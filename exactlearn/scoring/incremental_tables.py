@@ -70,9 +70,12 @@ class Sets(NamedTuple):
 
 def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
     """Return the completed table as kernels take it."""
-    weights = dataset.row_weights
-    codes = np.ascontiguousarray(dataset.complete(values).codes.astype(np.int16))
-    return Rows(codes, weights, dataset.cardinalities)
+    codes = dataset.complete(values).codes.astype(np.int16)
+    return Rows(
+        codes=np.ascontiguousarray(codes),
+        weights=dataset.row_weights,
+        cardinalities=dataset.cardinalities,
+    )
 
 
 def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
@@ -107,8 +110,9 @@ def tabulate(
     states = set_states(rows.cardinalities, members)
     # Tables stand one after the other, the last member of a set counted fastest.
     first = offsets(states.prod(axis=1))
-    after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] / states
-    strides = np.where(members >= 0, after, 0).astype(np.int32)
+    sizes_from_last = np.cumprod(states[:, ::-1], axis=1)
+    sizes_after = sizes_from_last[:, ::-1] / states
+    strides = np.where(members >= 0, sizes_after, 0).astype(np.int32)
     holding_first, holding, place = holders(members, len(rows.cardinalities))
     sets = Sets(
         members=members,
@@ -124,8 +128,9 @@ def tabulate(
     )
     # Between blocks of sets, the control may end the count.
     columns = np.ascontiguousarray(rows.codes.T)
-    n_sets = len(members)
-    step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
+    n_sets, largest = members.shape
+    cells_of_set = len(rows.weights) * (largest + 1)
+    step = max(1, BLOCK // max(1, cells_of_set))
     for begin in range(0, n_sets, step):
         _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
         if not control.goes_on():
@@ -190,7 +195,8 @@ def cell_of(sets: Sets, s: int, codes: NDArray[np.int16], row: int) -> int:
     """Return the cell of a set's table that a row is counted in."""
     cell = sets.first[s]
     for p in range(sets.members.shape[1]):  # the stride of padding is 0
-        cell += sets.strides[s, p] * codes[row, sets.members[s, p]]
+        state = codes[row, sets.members[s, p]]
+        cell += sets.strides[s, p] * state
     return int(cell)
 
 
@@ -218,16 +224,13 @@ def gains(
     by = state - rows.codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         s = sets.holding[at]
+        function = sets.function[s]
         here = cell_of(sets, s, rows.codes, row)
         there = here + by * sets.step[at]
         # The row leaves its cell and joins that of the new state.
-        fall = rise(
-            sets.functions,
-            sets.function[s],
-            sets.cells[here],
-            -w,
-        )
-        change[s] = fall + rise(sets.functions, sets.function[s], sets.cells[there], w)
+        fall = rise(sets.functions, function, sets.cells[here], -w)
+        gain = rise(sets.functions, function, sets.cells[there], w)
+        change[s] = fall + gain
 
 
 @in_place_kernel

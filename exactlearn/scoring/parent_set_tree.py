@@ -98,17 +98,20 @@ class _ScoredSets:
         """Add sets; return their rows."""
         first = self.size
         self.size += len(nodes)
-        if self.size > len(self._nodes):  # room for as many again
-            self._nodes = np.concatenate([self._nodes, np.zeros(self.size, NODE)])
+        if self.size > len(self._nodes):
+            room = np.zeros(self.size, NODE)  # for as many again
+            self._nodes = np.concatenate([self._nodes, room])
         self._nodes[first : self.size] = nodes
         return np.arange(first, self.size)
 
     def members(self, node: Places) -> Places:
         """Return the places of the parents of nodes, the last one first, filled up with -1."""
         columns = [np.full(len(node), -1)]
+        # From each node to its subset, up to the root: node 0 adds no parent.
         while (node > 0).any():
-            columns.append(np.where(node > 0, self._nodes["place"][node], -1))
-            node = np.where(node > 0, self._nodes["subset"][node], 0)
+            place = self._nodes["place"][node]
+            columns.append(np.where(node > 0, place, -1))
+            node = self._nodes["subset"][node]
         return np.column_stack(columns[1:] or columns)
 
 
@@ -149,9 +152,8 @@ class ParentSetTree:
         self.queue = _Queue()
         self.n_tables = 0
         self.is_cut = False
-        self.largest_batch = max(
-            32, min(BATCH_CELLS // max(1, len(allowed)), sums.block)
-        )
+        largest_batch = min(BATCH_CELLS // max(1, len(allowed)), sums.block)
+        self.largest_batch = max(32, largest_batch)
         self.scored.nodes["q"] = states[self.required].prod(dtype=np.float64)
 
     @property
@@ -174,12 +176,13 @@ class ParentSetTree:
         # One parent more each: its score, and the likelihood that it gains.
         places = np.arange(len(self.parents))
         new = self._score_all(np.zeros_like(places), places, goes_on)
-        place = self.scored.nodes["place"][new]
-        self.single[place] = self.scored.nodes["score"][new]
+        nodes = self.scored.nodes
+        place = nodes["place"][new]
+        self.single[place] = nodes["score"][new]
         self.gain[place] = self._gained(new)
         # The best parents come first, those that bounds close last.
         order = np.argsort(-self.single, kind="stable")
-        self.scored.nodes["place"][new] = np.argsort(order)[place]
+        nodes["place"][new] = np.argsort(order)[place]
         self.parents = self.parents[order]
         self.single = self.single[order]
         self.gain = self.gain[order]
@@ -193,7 +196,8 @@ class ParentSetTree:
         singles = np.arange(1, self.scored.size)
         place = self.scored.nodes["place"][singles]
         # Each pair once, the later place second.
-        row, second = np.nonzero(np.arange(covered) > place[:, None])
+        is_later = np.arange(covered) > place[:, None]
+        row, second = np.nonzero(is_later)
         new = self._score_all(singles[row], second, goes_on)
         nodes = self.scored.nodes[new]
         first = self.scored.nodes["place"][nodes["subset"]]
@@ -208,7 +212,8 @@ class ParentSetTree:
         """Extend and score the sets of the queue that are worth most, ``left`` at most."""
         # A share of the queue at a time, so that kernels have enough to do.
         batch = max(BATCH, self.queue.size // BATCH_SHARE)
-        steps = self.queue.take(min(batch, self.largest_batch, max(32, left)))
+        batch = min(batch, self.largest_batch, max(32, left))
+        steps = self.queue.take(batch)
         by_node = np.argsort(steps[1], kind="stable")
         node, place = steps[1:, by_node].astype(np.int64)
         # A step extends a scored set, or scores an estimated one.
@@ -227,20 +232,28 @@ class ParentSetTree:
         n = len(order)
         # Best first, of equal scores the smallest sets first.
         useful = np.flatnonzero(nodes["is_useful"])
-        best_first = np.lexsort((nodes["depth"][useful], -nodes["score"][useful]))
+        scores = nodes["score"][useful]
+        best_first = np.lexsort((nodes["depth"][useful], -scores))
         useful = useful[best_first]
         sets = self._sets(self.scored.members(useful))
         # A set as bits in words of 64, to compare it with its subsets.
         masks = np.zeros((len(sets), -(-n // 64)), np.uint64)
         for column in sets.T:
             row = np.flatnonzero(column >= 0)
-            bit = (column[row] & 63).astype(np.uint64)
-            masks[row, column[row] >> 6] |= np.uint64(1) << bit
+            place = column[row]
+            bit = (place & 63).astype(np.uint64)
+            masks[row, place >> 6] |= np.uint64(1) << bit
         kept = undominated(np.array([0, len(sets)]), masks)
-        parents = np.sort(np.where(sets >= 0, order[sets], n)[kept], axis=1)
-        parents = np.where(parents < n, parents, -1).astype(np.int32)
-        child = np.full(len(parents), order[self.child], np.int32)
-        return SizedCandidates(child, parents, nodes["score"][useful[kept]])
+        # Increasing parents by the index of their variables, -1 last.
+        sets = sets[kept]
+        parents = np.where(sets >= 0, order[sets], n)
+        parents = np.sort(parents, axis=1)
+        parents = np.where(parents < n, parents, -1)
+        return SizedCandidates(
+            child=np.full(len(parents), order[self.child], np.int32),
+            parents=parents.astype(np.int32),
+            scores=scores[best_first[kept]],
+        )
 
     def _sets(self, members: Places) -> NDArray[np.int32]:
         """Return sets of parents, the required ones last but for -1 that fill up."""
@@ -252,26 +265,32 @@ class ParentSetTree:
 
     def _tabulate(self, q: Floats) -> None:
         """Tabulate the score for families with so many configurations of parents."""
-        self.terms = self.sums.tables.covering(np.unique([q, q * self.r]))
+        sizes = np.unique([q, q * self.r])
+        self.terms = self.sums.tables.covering(sizes)
 
     def _penalty(self, q: Floats) -> Floats:
-        penalty: Floats = self.terms.penalty[self.terms.places(q * self.r), self.r]
+        place = self.terms.places(q * self.r)
+        penalty: Floats = self.terms.penalty[place, self.r]
         return penalty
 
     def _cost(self, q: Floats) -> Floats:
         """Return about the cost of a family's size: its penalty, where there is one."""
         if self.terms.has_penalty:
             return self._penalty(q)
-        return 0.5 * (self.r - 1) * q * np.log1p(self.sums.rows.total / q)
+        size = (self.r - 1) * q
+        rows_per_configuration = self.sums.rows.total / q
+        return 0.5 * size * np.log1p(rows_per_configuration)
 
     def _gained(self, node: Places) -> Floats:
         """Return the likelihood part that nodes gain over the required parents alone."""
-        likelihood = self.scored.nodes["score"] + self._cost(self.scored.nodes["q"])
+        nodes = self.scored.nodes
+        likelihood = nodes["score"] + self._cost(nodes["q"])
         return np.asarray(likelihood[node] - likelihood[0])
 
     def _ceiling(self, penalty: Floats, cells: Floats) -> Floats:
         """Bound the scores of families and of all their supersets (theorem *Distinct cells*)."""
-        return ceiling(self.terms.rate[self.r], penalty, cells) + self.sums.slack
+        rate = self.terms.rate[self.r]
+        return ceiling(rate, penalty, cells) + self.sums.slack
 
     def _count(self, members: Places) -> tuple[Floats, Floats, Floats]:
         """Count families; return their scores without penalty, the parents' sums, and cells."""
@@ -324,8 +343,10 @@ class ParentSetTree:
         new["best"] = np.maximum(new["best"], new["score"])
         # A parent of too little entropy closes its set (theorem *Entropy*).
         if self.terms.has_entropy:
-            gain = subset["parents_sum"][is_open] - new["parents_sum"] + self.sums.slack
-            new = new[largest_penalty(gain, self.states[new["place"]]) > penalty]
+            gain = subset["parents_sum"][is_open] - new["parents_sum"]
+            states = self.states[new["place"]]
+            largest = largest_penalty(gain + self.sums.slack, states)
+            new = new[largest > penalty]
         return self.scored.append(new)
 
     def _best_subset(
@@ -337,15 +358,19 @@ class ParentSetTree:
         """Return the best score of a node, and of the new parent with one or none of its own."""
         single = np.where(subset["depth"] > 0, self.single[place], np.nan)
         best: Floats = np.fmax(subset["best"], single)
+        # Pairs of the new parent with each parent that the matrix covers.
         inside = np.flatnonzero(place < self.pair.shape[1])
-        pairs = self.pair[self._covered(members[inside]), place[inside, None]]
-        best[inside] = np.fmax(best[inside], np.fmax.reduce(pairs, axis=1))
+        row = self._covered(members[inside])
+        pairs = self.pair[row, place[inside, None]]
+        best_pair = np.fmax.reduce(pairs, axis=1)
+        best[inside] = np.fmax(best[inside], best_pair)
         return best
 
     def _covered(self, members: Places) -> Places:
         """Return the rows of the matrices of pairs for places."""
         covered = self.pair.shape[1]
-        return np.where((members >= 0) & (members < covered), members, covered)
+        is_covered = (members >= 0) & (members < covered)
+        return np.where(is_covered, members, covered)
 
     def _enqueue(self, node: Places) -> None:
         """Queue nodes to be extended, but for those whose supersets are all dominated or too large.
@@ -353,10 +378,8 @@ class ParentSetTree:
         A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
         """
         nodes = self.scored.nodes[node]
-        is_closed = (
-            self._ceiling(self._penalty(nodes["q"]), nodes["cells"]) <= nodes["best"]
-        )
-        is_open = ~is_closed & (nodes["depth"] < self.deepest)
+        bound = self._ceiling(self._penalty(nodes["q"]), nodes["cells"])
+        is_open = ~(bound <= nodes["best"]) & (nodes["depth"] < self.deepest)
         worth = nodes["score"] - GAIN_WEIGHT * nodes["best"]
         self.queue.put(worth[is_open], node[is_open], EXPAND)
 
@@ -377,12 +400,15 @@ class ParentSetTree:
             costs = cost[:, None] * self.states
         else:
             costs = self._cost(nodes["q"][:, None] * self.states)
-        worth = (nodes["score"] + cost - GAIN_WEIGHT * nodes["best"])[:, None]
+        likelihood = nodes["score"] + cost
+        worth = (likelihood - GAIN_WEIGHT * nodes["best"])[:, None]
         worth = worth + np.maximum(gains, 0.0) - costs
         # Later places only; of single parents, those whose pairs were not scored.
         first = nodes["place"] + 1
-        first = np.where(nodes["depth"] == 1, np.maximum(first, covered), first)
-        worth[np.arange(len(self.parents)) < first[:, None]] = -np.inf
+        is_single = nodes["depth"] == 1
+        first[is_single] = np.maximum(first[is_single], covered)
+        is_earlier = np.arange(len(self.parents)) < first[:, None]
+        worth[is_earlier] = -np.inf
         worth = worth.ravel()
         promising = np.arange(worth.size)
         if left < worth.size:  # no more than these will leave the queue

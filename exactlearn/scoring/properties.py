@@ -85,11 +85,11 @@ class Domain(NamedTuple):
         weights: NDArray[np.float64],
     ) -> "Domain":
         """Return the domain of variables with some numbers of states and rows with some weights."""
-        is_whole = bool((weights == np.round(weights)).all())
+        is_whole = weights == np.round(weights)
         return cls(
-            tuple(np.unique(cardinalities).tolist()),
-            float(weights.sum()),
-            is_whole,
+            states=tuple(np.unique(cardinalities).tolist()),
+            total=float(weights.sum()),
+            is_whole=bool(is_whole.all()),
         )
 
 
@@ -116,9 +116,20 @@ def is_equivalent(score: Score, domain: Domain) -> bool:
 
 def _is_symmetric(score: Score, r: int, s: int, q: float, total: float) -> bool:
     """Return whether two variables lose the same by their sizes, whichever is the parent."""
-    as_parent = size_penalty(score, r, q, total) + size_penalty(score, s, q * r, total)
-    as_child = size_penalty(score, s, q, total) + size_penalty(score, r, q * s, total)
-    return bool(np.isclose(as_parent, as_child, rtol=TOLERANCE, atol=TOLERANCE))
+
+    def loss_of_both(first: int, second: int) -> float:
+        as_parent = size_penalty(score, first, q, total)
+        as_child = size_penalty(score, second, q * first, total)
+        return as_parent + as_child
+
+    return bool(
+        np.isclose(
+            loss_of_both(r, s),
+            loss_of_both(s, r),
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+        )
+    )
 
 
 def properties(score: Score, domain: Domain) -> Properties:
@@ -145,12 +156,13 @@ def properties(score: Score, domain: Domain) -> Properties:
             rates[r] = inf
             falls = False
     penalties = [size_penalty(score, r, 4.0, total) for r in states]
+    is_proportional = all(_is_proportional(score, r, total) for r in states)
     return Properties(
-        rates,
-        likelihood and all(_is_proportional(score, r, total) for r in states),
-        any(abs(penalty) > TOLERANCE for penalty in penalties),
-        falls,
-        rises,
+        rates=rates,
+        has_entropy=likelihood and is_proportional,
+        has_penalty=any(abs(penalty) > TOLERANCE for penalty in penalties),
+        falls=falls,
+        rises=rises,
     )
 
 
@@ -159,8 +171,10 @@ def _counts(total: float, is_whole: bool) -> Counts:
     largest = max(1.0, total)
     # All small counts, then counts in a geometric sequence.
     small = np.arange(min(SMALL_COUNTS, largest) + 1)
-    steps = int(np.log(max(1.0, largest / SMALL_COUNTS)) / np.log(RATIO))
-    large = np.unique(np.round(SMALL_COUNTS * RATIO ** np.arange(1, steps + 1)))
+    factor = max(1.0, largest / SMALL_COUNTS)
+    steps = int(np.log(factor) / np.log(RATIO))
+    powers = RATIO ** np.arange(1, steps + 1)
+    large = np.round(SMALL_COUNTS * powers)
     parts = [small, large[large > SMALL_COUNTS]]
     # Expected counts may be below 1.
     if not is_whole:
@@ -188,16 +202,20 @@ def _shape(counts: Counts, f: Counts, g: Counts) -> tuple[bool, bool, bool]:
 
 def _rate(counts: Counts, f: Counts, g: Counts) -> float:
     """Return the most that a cell adds for each of its rows, at most one."""
-    rate = float(((f - g)[1:] / np.minimum(1.0, counts[1:])).max())
+    added = (f - g)[1:]
+    rows = np.minimum(1.0, counts[1:])
+    rate = float((added / rows).max())
     return min(rate, 0.0) if rate <= 1e-12 else inf
 
 
 def _is_likelihood(counts: Counts, f: Counts, g: Counts) -> bool:
     """Return whether both functions are the same multiple of ``n log n``, not a negative one."""
     # The multiple, read off at a count of two.
-    weight = f[counts == 2.0].sum() / (2 * np.log(2)) if 2.0 in counts else 0.0
+    at_two = f[counts == 2.0].sum()
+    weight = at_two / (2 * np.log(2))
     likelihood = weight * xlogy(counts, counts)
-    return bool(weight >= 0 and np.allclose([f, g], likelihood, rtol=1e-12, atol=1e-12))
+    is_same = np.allclose([f, g], likelihood, rtol=1e-12, atol=1e-12)
+    return bool(weight >= 0 and is_same)
 
 
 def _penalties(score: Score, r: int, total: float) -> NDArray[np.float64]:
@@ -206,14 +224,14 @@ def _penalties(score: Score, r: int, total: float) -> NDArray[np.float64]:
 
 def _penalty_rises(score: Score, r: int, total: float) -> bool:
     penalties = _penalties(score, r, total)
-    return bool((np.diff(penalties) >= -1e-12 * np.abs(penalties[1:])).all())
+    slack = 1e-12 * np.abs(penalties[1:])
+    return bool((np.diff(penalties) >= -slack).all())
 
 
 def _is_proportional(score: Score, r: int, total: float) -> bool:
     penalties = _penalties(score, r, total)
-    return bool(
-        np.allclose(penalties, penalties[0] * CONFIGURATIONS, rtol=1e-12, atol=0.0)
-    )
+    proportional = penalties[0] * CONFIGURATIONS
+    return bool(np.allclose(penalties, proportional, rtol=1e-12, atol=0.0))
 
 
 def is_convex(score: Score, domain: Domain) -> bool:
@@ -225,18 +243,20 @@ def is_convex(score: Score, domain: Domain) -> bool:
     largest = max(2, int(min(domain.total, SMALL_COUNTS)))
     for r in domain.states:
         # Pairs of tables whose mean is whole; some cells do not differ.
-        drawn = rng.integers(0, largest + 1, (2, PAIRS, r)) * (
-            rng.random((2, PAIRS, r)) < 0.7
-        )
+        shape = (2, PAIRS, r)
+        drawn = rng.integers(0, largest + 1, shape)
+        drawn[rng.random(shape) >= 0.7] = 0
         first = drawn[0]
         second = first % 2 + 2 * (drawn[1] // 2)
-        second = np.where(rng.random((PAIRS, r)) < 0.5, first, second)
+        is_equal = rng.random((PAIRS, r)) < 0.5
+        second = np.where(is_equal, first, second)
         middle = (first + second) / 2
         for q in CONFIGURATIONS.tolist():
             low = _table_scores(score, first, q)
             high = _table_scores(score, second, q)
+            mean = _table_scores(score, middle, q)
             slack = TOLERANCE * (1 + np.abs(low) + np.abs(high))
-            if (low + high < 2 * _table_scores(score, middle, q) - slack).any():
+            if (low + high < 2 * mean - slack).any():
                 return False
     return True
 
@@ -246,4 +266,5 @@ def _table_scores(score: Score, tables: NDArray[Any], q: float) -> Counts:
     r = tables.shape[1]
     counts = tables.astype(float)
     cells = cell_terms(score, counts, r, q).sum(axis=1)
-    return np.asarray(cells - configuration_terms(score, counts.sum(axis=1), r, q))
+    configurations = configuration_terms(score, counts.sum(axis=1), r, q)
+    return np.asarray(cells - configurations)

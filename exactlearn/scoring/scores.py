@@ -169,14 +169,10 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
         # lgamma(n + a) - lgamma(a) is about log(a) + lgamma(n) for a near zero.
         log_start = math.log(ess) - math.log(size)
         positive = np.where(counts > 0, counts, 1.0)
-        return np.where(
-            counts > 0,
-            log_start + gammaln(positive) - log_shift * counts,
-            0.0,
-        )
-    return np.asarray(
-        gammaln(counts + start) - gammaln(start) - log_shift * counts, np.float64
-    )
+        rising = log_start + gammaln(positive) - log_shift * counts
+        return np.where(counts > 0, rising, 0.0)
+    rising = gammaln(counts + start) - gammaln(start)
+    return np.asarray(rising - log_shift * counts, np.float64)
 
 
 def _stirling(x: Counts) -> Counts:
@@ -409,11 +405,12 @@ def _above_zero(
     q: float,
 ) -> Counts:
     """Return the values of a function at counts, less its value at 0, of the counts' shape."""
-    values = np.asarray(function(np.append(0.0, counts), r, q), np.float64)
-    if values.shape != (counts.size + 1,) or not np.isfinite(values).all():
+    with_zero = np.append(0.0, counts)
+    values = np.asarray(function(with_zero, r, q), np.float64)
+    if values.shape != with_zero.shape or not np.isfinite(values).all():
         raise OptionError(
             f"score {score.name!r}: {name}(counts, r={r}, q={q:g}) must return a finite number for "
-            f"each of the counts, an array of shape ({counts.size + 1},); found "
+            f"each of the counts, an array of shape {with_zero.shape}; found "
             f"shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} values not finite"
         )
     terms: Counts = values[1:] - values[0]
@@ -425,7 +422,8 @@ def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
     zero = np.zeros(1)
     empty_cell = float(np.asarray(score.cell(zero, r, q))[0])
     empty_configuration = float(np.asarray(score.configuration(zero, r, q))[0])
-    return float(score.penalty(r, q, rows)) - q * (r * empty_cell - empty_configuration)
+    empty_terms = q * (r * empty_cell - empty_configuration)
+    return float(score.penalty(r, q, rows)) - empty_terms
 
 
 def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
@@ -549,7 +547,10 @@ def family_counts(
         When a cell is missing.
     """
     require_complete(dataset)
-    labels, first = index_rows(dataset.codes[:, list(parents)].astype(np.int32))
-    shape = len(first), int(dataset.cardinalities[child])
-    cells = labels * shape[1] + dataset.codes[:, child]
-    return weight_by(cells, dataset.row_weights, math.prod(shape)).reshape(shape)
+    parent_codes = dataset.codes[:, list(parents)]
+    labels, first = index_rows(parent_codes.astype(np.int32))
+    q = len(first)
+    r = int(dataset.cardinalities[child])
+    cells = labels * r + dataset.codes[:, child]
+    weights = weight_by(cells, dataset.row_weights, q * r)
+    return weights.reshape(q, r)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn._runtime.offsets import offsets, places_within
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, require_complete
 from exactlearn.scoring.candidate_enumeration import Joined, Level, Scored, less_one
@@ -76,9 +77,10 @@ class SetSums:
         self.rows = rows
         is_expected = rows.missing is not None
         states = rows.cardinalities
+        # At most so many products of up to that many numbers of states.
         kinds = len(np.unique(states))
         sizes = range(1, min(depth, DEEP) + 1)
-        n_sizes = sum(math.comb(kinds + size - 1, size) for size in sizes)  # at most
+        n_sizes = sum(math.comb(kinds + size - 1, size) for size in sizes)
         self.tables = TermTables(
             score,
             states,
@@ -102,17 +104,14 @@ class SetSums:
         common = [np.bincount(column, weights, minlength=1).max() for column in codes]
         order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
         columns = np.ascontiguousarray(codes[order])
-        return cls(
-            score,
-            order,
-            index_rows(columns, weights, dataset.cardinalities[order]),
-            depth,
-        )
+        rows = index_rows(columns, weights, dataset.cardinalities[order])
+        return cls(score, order, rows, depth)
 
     @property
     def block(self) -> int:
         """Sets to count at a time."""
-        return int(np.clip(BLOCK_ROWS // max(1, len(self.rows.weights)), *BLOCK_SETS))
+        n_sets = BLOCK_ROWS // max(1, len(self.rows.weights))
+        return int(np.clip(n_sets, *BLOCK_SETS))
 
     @property
     def slack(self) -> float:
@@ -121,7 +120,8 @@ class SetSums:
 
     def space(self, depth: int) -> Space:
         """Return space for one thread to count sets of up to so many variables."""
-        return counting_space(self.rows, max(1, min(depth, len(self.order))))
+        depth = min(depth, len(self.order))
+        return counting_space(self.rows, max(1, depth))
 
     def sums(
         self,
@@ -147,14 +147,15 @@ class SetSums:
             The sums, shape (sets, forms), and the number of observed configurations, where one that
             weighs less than one row counts by its weight, shape (sets,).
         """
-        numbers = terms.function[terms.places(set_sizes(self.rows.cardinalities, sets))]
+        sizes = set_sizes(self.rows.cardinalities, sets)
+        numbers = terms.function[terms.places(sizes)]
         return self._fill(
             sets,
             numbers,
-            np.empty(0),
-            np.empty(0, np.int64),
-            terms,
-            space,
+            parents_sums=np.empty(0),
+            parents_numbers=np.empty(0, np.int64),
+            terms=terms,
+            space=space,
         )
 
     def family_sums(
@@ -179,10 +180,10 @@ class SetSums:
         r = self.rows.cardinalities[sets[:, 0]]
         sizes = set_sizes(self.rows.cardinalities, sets)
         # F of the cells of the set, G of the configurations of the parents.
-        numbers = terms.function[terms.places(sizes), terms.cell[r]]
-        parents_numbers = terms.function[
-            terms.places(sizes / r), terms.configuration[r]
-        ]
+        place = terms.places(sizes)
+        numbers = terms.function[place, terms.cell[r]]
+        parents_place = terms.places(sizes / r)
+        parents_numbers = terms.function[parents_place, terms.configuration[r]]
         parents_sums = np.empty(len(sets))
         sums, cells = self._fill(
             sets,
@@ -206,12 +207,12 @@ class SetSums:
         """Return sums over sets and their numbers of cells, and fill in those over parents."""
         sums = np.empty(numbers.shape)
         cells = np.empty(len(sets))
-        lengths = (sets >= 0).sum(axis=1)
-        data = (self.rows, *space, terms.functions)
         _sum_sets(
             sets,
-            lengths,
-            *data,
+            (sets >= 0).sum(axis=1),
+            self.rows,
+            *space,
+            terms.functions,
             numbers,
             parents_numbers,
             sums,
@@ -344,7 +345,8 @@ class TableScorer:
     def of_empty_set(self) -> Floats:
         """The sums over the table of the empty set: one cell with all rows."""
         terms = self.sums.tables.covering([1.0])
-        sums, _ = self.sums.sums(np.zeros((1, 0), np.int32), terms, self.space(1))
+        empty_set = np.zeros((1, 0), np.int32)
+        sums, _ = self.sums.sums(empty_set, terms, self.space(1))
         return sums.reshape(-1)
 
     def score(
@@ -360,7 +362,8 @@ class TableScorer:
         best = joined.best
         states = set_states(self.sums.rows.cardinalities, sets)
         sizes = states.prod(axis=1)
-        terms = self.sums.tables.covering(np.append(sizes[:, None] / states, sizes))
+        parents_sizes = sizes[:, None] / states
+        terms = self.sums.tables.covering(np.append(parents_sizes, sizes))
         r = states.astype(np.int64)
         places = terms.places(sizes)[:, None]
         slack = self.sums.slack
@@ -369,40 +372,39 @@ class TableScorer:
         # Families that the bounds of their subsets close are not counted.
         if self.prune:
             subset_cells = level.cells[nodes].max(axis=1, keepdims=True)
-            best[ceiling(rate, penalty, subset_cells) + slack <= best] = np.nan
+            is_closed = ceiling(rate, penalty, subset_cells) + slack <= best
             if terms.has_entropy:
-                best[
-                    is_scored & self.is_free[sets] & (level.entropy[nodes] <= penalty)
-                ] = np.nan
+                lacks_entropy = level.entropy[nodes] <= penalty
+                is_closed |= is_scored & self.is_free[sets] & lacks_entropy
+            best[is_closed] = np.nan
             is_scored = is_scored & ~np.isnan(best)
         # The score F(P + x) - G(P) - penalty of the families that are left.
         parents_sums = self._parents_sums(joined, level, is_scored, r, terms, space)
         is_counted = is_scored.any(axis=1)
         sums = np.full((len(sets), terms.function.shape[1]), np.nan)
         cells = np.zeros(len(sets))
-        sums[is_counted], cells[is_counted] = self.sums.sums(
-            sets[is_counted],
-            terms,
-            space,
-        )
+        counted = self.sums.sums(sets[is_counted], terms, space)
+        sums[is_counted], cells[is_counted] = counted
         totals = np.take_along_axis(sums, terms.cell[r], axis=1)
         # Bounds on the supersets (theorems *Distinct cells* and *Entropy*).
         ceilings = np.full(sets.shape, np.inf)
         entropy = np.full(len(sets), np.inf)
         if self.prune:
-            bounds = (
-                ceiling(rate, terms.least_penalty[places, r], cells[:, None]) + slack
-            )
+            least_penalty = terms.least_penalty[places, r]
+            bounds = ceiling(rate, least_penalty, cells[:, None]) + slack
             ceilings = np.where(is_scored, bounds, np.inf)
             if terms.has_entropy:
                 gains = level.sums[nodes, 0] - sums[:, :1] + slack
-                entropy = np.fmin.reduce(
-                    largest_penalty(gains, states),
-                    axis=1,
-                    initial=np.inf,
-                )
-        scores = np.where(is_scored, totals - parents_sums - penalty, np.nan)
-        return Scored(scores, ceilings, sums, cells, entropy)
+                penalties = largest_penalty(gains, states)
+                entropy = np.fmin.reduce(penalties, axis=1, initial=np.inf)
+        scores = totals - parents_sums - penalty
+        return Scored(
+            scores=np.where(is_scored, scores, np.nan),
+            ceilings=ceilings,
+            sums=sums,
+            cells=cells,
+            entropy=entropy,
+        )
 
     def _parents_sums(
         self,
@@ -416,6 +418,7 @@ class TableScorer:
         """Return the sums over the tables of parents; those that are not known are counted."""
         form = terms.configuration[r]
         sums = level.sums[joined.nodes, form]
+        # Each set of parents once, whichever of its families lacks it.
         row, t = np.nonzero(is_scored & np.isnan(sums))
         _, first, number = np.unique(
             joined.without[row, t],
@@ -455,33 +458,33 @@ class SetValues:
         new = [*{*sets} - self.known.keys()]
         if not new:
             return
+        # A bit for each variable, shape (sets, variables).
         size = max(1, -(-self.n // 8))
-        keys = np.frombuffer(
-            b"".join(each.to_bytes(size, "little") for each in new), np.uint8
-        )
-        bits = np.unpackbits(keys.reshape(-1, size), axis=1, bitorder="little")
+        masks = b"".join(each.to_bytes(size, "little") for each in new)
+        octets = np.frombuffer(masks, np.uint8).reshape(-1, size)
+        bits = np.unpackbits(octets, axis=1, bitorder="little")
         # By places in the order; sets of one prefix follow each other, and end in it.
         bits = bits[:, self._sums.order]
         by_prefix = np.lexsort(bits.T)
         bits = bits[by_prefix]
         lengths = bits.sum(axis=1, dtype=np.int64)
-        if lengths.max() > len(self._space.stack.variables):
-            self._space = self._sums.space(2 * int(lengths.max()))
-        members = np.full((len(new), max(1, lengths.max())), -1, np.int32)
+        largest = int(lengths.max())
+        if largest > len(self._space.stack.variables):
+            self._space = self._sums.space(2 * largest)
+        # The places in the order of each set's variables, filled up with -1.
+        members = np.full((len(new), max(1, largest)), -1, np.int32)
         owner, place = np.nonzero(bits)
-        members[
-            owner, np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
-        ] = place
+        members[owner, places_within(offsets(lengths))] = place
         # V(S): the sum over the table of S less the penalties of its variables one by one.
         states = set_states(self._sums.rows.cardinalities, members)
-        sizes = np.cumprod(states, axis=1).astype(np.float64)
+        sizes: Floats = np.multiply.accumulate(states, axis=1)
         terms = self._sums.tables.covering(np.append(1.0, sizes))
         penalties = terms.penalty[terms.places(sizes), states.astype(np.int64)]
+        penalties[members < 0] = 0.0
         sums, _ = self._sums.sums(members, terms, self._space)
-        values = sums[:, 0] - np.where(members >= 0, penalties, 0.0).sum(axis=1)
-        self.known.update(
-            zip((new[k] for k in by_prefix), values.tolist(), strict=True)
-        )
+        values = sums[:, 0] - penalties.sum(axis=1)
+        for number, set_value in zip(by_prefix, values.tolist(), strict=True):
+            self.known[new[number]] = set_value
 
 
 def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
@@ -499,8 +502,7 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
         When a cell is missing.
     """
     require_complete(dataset)
-    codes, weights, _ = distinct_weighted(
-        dataset.codes.astype(np.int16), dataset.weights
-    )
+    all_codes = dataset.codes.astype(np.int16)
+    codes, weights, _ = distinct_weighted(all_codes, dataset.weights)
     order = np.lexsort(codes.T[::-1])
     return np.ascontiguousarray(codes[order].T), weights[order]

@@ -159,16 +159,15 @@ def index_rows(
     into nearly empty ones; then every row is listed as deviant.
     """
     total = float(weights.sum())
-    is_whole = (
-        bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
-    )
+    are_whole = bool((weights == np.floor(weights)).all())
+    is_exact = are_whole and total < LARGEST_EXACT_TOTAL
     # Counts of the common state are what the deviant rows leave of the totals.
     common = []
     deviants = []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
         state_weights = np.bincount(np.maximum(column, 0), weights, r)
         state = int(state_weights.argmax())
-        is_deviant = column != state if is_whole else np.ones(len(column), np.bool_)
+        is_deviant = column != state if is_exact else np.ones(len(column), np.bool_)
         common.append(state)
         deviants.append(np.flatnonzero(is_deviant).astype(np.int32))
     return Rows(
@@ -179,7 +178,7 @@ def index_rows(
         common=np.array(common, np.int64),
         deviant_first=offsets([*map(len, deviants)]),
         deviants=np.concatenate([np.zeros(0, np.int32), *deviants]),
-        subtract=is_whole,
+        subtract=is_exact,
         missing=missing,
     )
 
@@ -192,11 +191,18 @@ def counting_space(rows: Rows, depth: int, *, every: bool = False) -> Space:
     missing = rows.missing
     n_rows = len(rows.weights)
     # The sets of the most states bound all tables.
-    largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
+    falling = np.sort(rows.cardinalities)[::-1]
+    largest = falling[:depth].astype(np.float64)
     # Of complete rows the last variable of a set is counted, not pushed.
-    n_entries = n_rows if missing is None else int(missing.entries[depth])
-    configurations = float(np.prod(largest[:-1] if missing is None else largest))
-    width = max(1, int(configurations if every else min(n_entries, configurations)))
+    if missing is None:
+        n_entries = n_rows
+        configurations = float(largest[:-1].prod())
+    else:
+        n_entries = int(missing.entries[depth])
+        configurations = float(largest.prod())
+    if not every:
+        configurations = min(n_entries, configurations)
+    width = max(1, int(configurations))
     cells = width * int(largest.max(initial=1))
     shape = (depth + 1, n_entries)
     # One plane for each length of a prefix, from none to all variables.
@@ -386,9 +392,12 @@ def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
     r = rows.cardinalities[variable]
     ids = stack.ids[depth]
     column = rows.codes[variable]
-    for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
+    begin = rows.deviant_first[variable]
+    end = rows.deviant_first[variable + 1]
+    for t in range(begin, end):
         row = rows.deviants[t]
-        stack.table[ids[row] * r + column[row]] += rows.weights[row]
+        cell = ids[row] * r + column[row]
+        stack.table[cell] += rows.weights[row]
     # What they leave of a configuration has that state.
     common = rows.common[variable]
     for c in range(stack.sizes[depth] if rows.subtract else 0):
@@ -414,11 +423,14 @@ def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
             n += 1
         stack.table[c] = 0
     stack.sizes[depth + 1] = n
+    # Each row gets the number of its cell.
     r = rows.cardinalities[variable]
     ids = stack.ids[depth]
+    extended_ids = stack.ids[depth + 1]
     column = rows.codes[variable]
     for row in range(len(column)):
-        stack.ids[depth + 1, row] = stack.numbers[ids[row] * r + column[row]]
+        cell = ids[row] * r + column[row]
+        extended_ids[row] = stack.numbers[cell]
 
 
 @in_place_kernel
@@ -443,11 +455,12 @@ def count_set(
     top = len(subset) - 1
     # The prefix that the last set shares is counted already.
     same = 0
-    while (
-        same < min(top, stack.depth[0]) and stack.variables[same] == subset[top - same]
-    ):
+    deepest = min(top, stack.depth[0])
+    while same < deepest and stack.variables[same] == subset[top - same]:
         same += 1
-    for depth in range(same, top if entries is None else top + 1):
+    # Of incomplete rows the first element is pushed as well.
+    n_pushed = top if entries is None else top + 1
+    for depth in range(same, n_pushed):
         variable = subset[top - depth]
         if entries is None:
             _push_rows(rows, stack, depth, variable)

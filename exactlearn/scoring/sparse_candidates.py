@@ -112,15 +112,12 @@ def sparse_candidates(
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
         given = as_score(score), max_parents, required
         # The counts of all pairs of variables, and of the variables with required parents.
-        smallest: list[Family] = [
-            (child, *required_parents(child, required)) for child in range(len(names))
-        ]
+        smallest: list[Family] = []
+        for child in range(len(names)):
+            smallest.append((child, *required_parents(child, required)))
         with_parents = [family for family in smallest if len(family) > 1]
-        pairs = summed(
-            blocks,
-            partial(_PairCounts, with_parents, names, states),
-            client,
-        )
+        empty_counts = partial(_PairCounts, with_parents, names, states)
+        pairs = summed(blocks, empty_counts, client)
         if control.is_over:
             raise SolverError(
                 "the time was over before all pairs of variables were counted: no parent sets are "
@@ -129,31 +126,28 @@ def sparse_candidates(
         # Each variable's allowed parents, by their mutual information with it.
         sizes = [*map(len, states)]
         information = pairwise_information(pairs.counts, sizes)
-        families = [
-            _family(family, information[family[0]], candidate_parents, forbidden, names)
-            for family in smallest
-        ]
+        families = []
+        for family in smallest:
+            gains = information[family[0]]
+            families.append(_family(family, gains, candidate_parents, forbidden, names))
         # The scores of each variable's parent sets, by the distinct rows of its family.
         scored: list[tuple[Scores, bool]] = []
         for batch in _batches(families, sizes, pairs.rows):
-            projected = summed(
-                blocks,
-                partial(_Projections, batch, names, states),
-                client,
-            )
+            empty_rows = partial(_Projections, batch, names, states)
+            projected = summed(blocks, empty_rows, client)
             if control.is_over:
                 break
             pieces = Workers(client, control).pieces
             scored += pieces(scored_projection, (*given, projected), len(batch))
         n_scored = sum(is_finished for _, is_finished in scored)
-        scored += [
-            _scored(*given, pairs.family(family), family)
-            for family in smallest[len(scored) :]
-        ]
+        # Variables that the time did not suffice for have their smallest parent sets.
+        for family in smallest[len(scored) :]:
+            scored.append(_scored(*given, pairs.family(family), family))
     is_stopped = n_scored < len(names)
     how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
+    problem = Problem.from_candidates(names, [scores for scores, _ in scored])
     return replace(
-        Problem.from_candidates(names, [scores for scores, _ in scored]),
+        problem,
         required=required,
         forbidden=forbidden,
         complete=candidate_parents >= len(names) - 1 and not is_stopped,
@@ -194,10 +188,12 @@ def pairwise_information(
     total = counts[: sizes[0], : sizes[0]].sum()
     probabilities = counts / total
     terms = probabilities * np.log(np.where(probabilities > 0, probabilities, 1.0))
-    joint = -np.add.reduceat(np.add.reduceat(terms, first, axis=0), first, axis=1)
+    by_variable = np.add.reduceat(terms, first, axis=0)
+    joint = -np.add.reduceat(by_variable, first, axis=1)
     entropy = np.diag(joint)
-    information: NDArray[np.float64] = entropy[:, None] + entropy[None, :] - joint
-    return information
+    # I(X; Y) = H(X) + H(Y) - H(X, Y)
+    independent: NDArray[np.float64] = np.add.outer(entropy, entropy)
+    return independent - joint
 
 
 class _Projections:
@@ -242,7 +238,8 @@ class _PairCounts:
         states: Sequence[Sequence[str]],
     ) -> None:
         self.first = offsets([*map(len, states)])
-        self.counts = np.zeros((self.first[-1], self.first[-1]))
+        n_states = self.first[-1]
+        self.counts = np.zeros((n_states, n_states))
         self.families = _Projections(families, names, states)
         self.rows = 0
 
@@ -251,14 +248,16 @@ class _PairCounts:
         require_complete(block)
         weights = block.weights
         for start in range(0, block.n_rows, CHUNK):
-            states = block.codes[start : start + CHUNK] + self.first[:-1]
+            chunk = slice(start, start + CHUNK)
+            states = block.codes[chunk] + self.first[:-1]
+            rows = np.arange(len(states))[:, None]
             # Single precision holds the counts of a chunk; a product with itself costs half.
-            indicators = np.zeros((len(states), self.first[-1]), np.float32)
-            indicators[np.arange(len(states))[:, None], states] = 1.0
+            indicators = np.zeros((len(states), len(self.counts)), np.float32)
+            indicators[rows, states] = 1.0
             if weights is None:
                 self.counts += indicators.T @ indicators
             else:
-                weighted = indicators * weights[start : start + CHUNK, None]
+                weighted = indicators * weights[chunk, None]
                 self.counts += weighted.T @ indicators.astype(np.float64)
         self.families.add(block)
         self.rows += block.n_rows
@@ -271,17 +270,16 @@ class _PairCounts:
 
     def family(self, family: Family) -> Dataset:
         """Return the distinct rows of one of the families, or of a variable without parents."""
-        if family in self.families.families:
-            return self.families.tables[self.families.families.index(family)].dataset()
+        with_parents = self.families
+        if family in with_parents.families:
+            place = with_parents.families.index(family)
+            return with_parents.tables[place].dataset()
+        # A variable alone: a row for each state, counted on the diagonal.
         (v,) = family
         weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
         states = range(len(weights))
-        return Dataset(
-            np.array([states]).T,
-            (str(v),),
-            (tuple(map(str, states)),),
-            weights,
-        )
+        labels = tuple(map(str, states))
+        return Dataset(np.array([states]).T, (str(v),), (labels,), weights)
 
 
 def _scored(
@@ -294,15 +292,17 @@ def _scored(
     """Score the parent sets of the first variable of a family; return whether these are all."""
     places = [Index(place) for place in range(len(family))]
     child = places[0]
+    required_here = [
+        (place, child) for place in places if (family[place], family[0]) in required
+    ]
     # Arcs into other variables are forbidden: only the child is scored.
+    forbidden = [(a, b) for a in places for b in places[1:] if a != b]
     problem = candidate_parent_sets(
         table,
         score,
         max_parents=max_parents,
-        required=[
-            (place, child) for place in places if (family[place], family[0]) in required
-        ],
-        forbidden=[(a, b) for a in places for b in places[1:] if a != b],
+        required=required_here,
+        forbidden=forbidden,
         threads=1,
         control=SearchControl.within(),
     )
@@ -340,9 +340,8 @@ def _family(
         )
     barred = {p for p, c in forbidden if c == child} | {*smallest}
     by_gain = np.argsort(-information, kind="stable").tolist()
-    informative = [v for v in by_gain if v not in barred][
-        : candidate_parents - len(required)
-    ]
+    allowed = [v for v in by_gain if v not in barred]
+    informative = allowed[: candidate_parents - len(required)]
     return (child, *sorted([*required, *informative]))
 
 

@@ -131,16 +131,21 @@ def interpolated(functions: Functions, i: int, n: float) -> float:
     n = max(n, smallest)
     intervals = (functions.table.shape[1] - functions.length) // (DEGREE + 1)
     # The count's interval, and its place there from -1 to 1.
-    interval = min(math.frexp(n)[1] - 1 - functions.lowest, intervals - 1)
+    exponent = math.frexp(n)[1] - 1
+    interval = min(exponent - functions.lowest, intervals - 1)
+    in_units_of_start = math.ldexp(n, -(functions.lowest + interval))
+    x = 2.0 * in_units_of_start - 3.0
+    # The recurrence of Clenshaw, from the highest coefficient down.
     first = functions.length + interval * (DEGREE + 1)
-    x = 2.0 * math.ldexp(n, -(functions.lowest + interval)) - 3.0
     high = 0.0
     low = 0.0
-    for k in range(DEGREE, 0, -1):  # the recurrence of Clenshaw
-        sum_from_k = functions.table[i, first + k] + 2.0 * x * high - low
+    for k in range(DEGREE, 0, -1):
+        coefficient = functions.table[i, first + k]
+        sum_from_k = coefficient + 2.0 * x * high - low
         low = high
         high = sum_from_k
-    return float(fraction * (functions.table[i, first] + x * high - low))
+    polynomial = functions.table[i, first] + x * high - low
+    return float(fraction * polynomial)
 
 
 class Form(NamedTuple):
@@ -209,17 +214,17 @@ class TermTables:
             self.domain = self.domain._replace(is_whole=False)
         states, total, is_whole = self.domain
         # Forms that agree at a sample of counts are one.
-        probe = np.array(
-            [1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])]
-        )
+        probe = [1.0, 2.0, 3.0, 5.0, 17.0, total]
+        if not is_whole:
+            probe.append(0.4)
         self._probe = np.unique(np.minimum(probe, max(1.0, total)))
         self.forms: list[list[Form]] = []
         for of_cells in (True, False):
             for r in states:
                 self._sort_in(Form(of_cells, r))
         self._varies = [self._depends_on_size(form[0]) for form in self.forms]
-        expected = sum(n_sizes if varies else 1 for varies in self._varies)
         # The more functions there are, the fewer of their values are tabulated.
+        expected = sum(n_sizes if varies else 1 for varies in self._varies)
         self._points = _Points.of(self.domain, expected)
         self._constant: dict[int, int] = {}
         self._terms = self._empty()
@@ -228,12 +233,14 @@ class TermTables:
     def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
         """Return the tabulated score, for these sizes of sets and those asked for before."""
         requested = np.ravel(np.asarray(sizes, np.float64))
-        terms = self._terms
         # Sizes that no set had so far; tables once made stay as they are.
-        new = requested[terms.sizes[terms.places(requested)] != requested]
+        terms = self._terms
+        nearest = terms.sizes[terms.places(requested)]
+        new = requested[nearest != requested]
         if len(new):
             with _LOCK:
-                self._terms = self._extended(np.setdiff1d(new, self._terms.sizes))
+                new = np.setdiff1d(new, self._terms.sizes)
+                self._terms = self._extended(new)
         return self._terms
 
     def _sort_in(self, form: Form) -> None:
@@ -332,12 +339,13 @@ class TermTables:
         """
         points = self._points
         # Values at whole counts, then Chebyshev coefficients for those between.
-        values = form(self.score, np.concatenate([points.whole, points.nodes]), size)
-        at_nodes = values[len(points.whole) :].reshape(-1, DEGREE + 1)
+        at_whole = form(self.score, points.whole, size)
+        at_nodes = form(self.score, points.nodes, size).reshape(-1, DEGREE + 1)
         polynomials = at_nodes @ _TRANSFORM
         # Coefficients of a smooth function fade: the last three must be noise.
         highest = np.abs(polynomials[:, -3:]).max(axis=1)
-        rough = highest > ROUGH * np.abs(at_nodes).max(axis=1) + NOISE
+        largest_value = np.abs(at_nodes).max(axis=1)
+        rough = highest > ROUGH * largest_value + NOISE
         if rough.any():
             nodes = points.nodes.reshape(at_nodes.shape)
             count = float(nodes[rough.argmax()].mean())
@@ -346,9 +354,7 @@ class TermTables:
                 f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
                 f"counts about {count:g}, where it is interpolated; it must accept any real counts"
             )
-        return np.concatenate(
-            [[0.0], values[: len(points.whole)], polynomials.reshape(-1)]
-        )
+        return np.concatenate([[0.0], at_whole, polynomials.reshape(-1)])
 
     def _penalties(
         self, sizes: NDArray[np.float64]
@@ -388,21 +394,23 @@ class _Points(NamedTuple):
         length = 1
         lowest = SMALLEST
         if domain.is_whole:
-            length = int(min(total + 1, max(LEAST_LENGTH, MOST_VALUES // n_functions)))
+            most_values = max(LEAST_LENGTH, MOST_VALUES // n_functions)
+            length = int(min(total + 1, most_values))
             lowest = math.frexp(length)[1] - 1
         # Intervals double; they begin after the values and end with all rows.
-        is_needed = total >= length or lowest < 0
-        end = math.frexp(total)[1] if is_needed else lowest
-        starts = np.ldexp(1.0, np.arange(lowest, max(end, lowest + is_needed)))
+        end = lowest
+        if total >= length or lowest < 0:
+            end = max(math.frexp(total)[1], lowest + 1)
+        starts = np.ldexp(1.0, np.arange(lowest, end))
         whole = np.arange(1, length, dtype=np.float64)
         # Chebyshev nodes of [-1, 1], moved to [start, 2 start].
         nodes = starts[:, None] * (_NODES + 3) / 2
         return cls(length, whole, nodes.reshape(-1), lowest)
 
 
-_ANGLES = (np.arange(DEGREE + 1) + 0.5) * (np.pi / (DEGREE + 1))
+_NUMBERS = np.arange(DEGREE + 1)
+_ANGLES = (_NUMBERS + 0.5) * (np.pi / (DEGREE + 1))
 _NODES = np.cos(_ANGLES)
-_TRANSFORM = np.cos(np.outer(_ANGLES, np.arange(DEGREE + 1))) * (
-    np.where(np.arange(DEGREE + 1) > 0, 2.0, 1.0) / (DEGREE + 1)
-)
+_COEFFICIENT_WEIGHTS = np.where(_NUMBERS > 0, 2.0, 1.0) / (DEGREE + 1)
+_TRANSFORM = np.cos(np.outer(_ANGLES, _NUMBERS)) * _COEFFICIENT_WEIGHTS
 """From values at the nodes to Chebyshev coefficients, shape (degree + 1, degree + 1)."""
