@@ -137,6 +137,22 @@ def weight_by(
     return np.bincount(labels, weights, n).astype(np.float64, copy=False)
 
 
+def merged_weights(
+    values: NDArray[Any],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the distinct values, increasing, and the total weight of each.
+
+    Examples
+    --------
+    >>> values, weights = merged_weights(np.array([3, 1, 3]), np.array([1.0, 2.0, 4.0]))
+    >>> values.tolist(), weights.tolist()
+    ([1, 3], [2.0, 5.0])
+    """
+    distinct, labels = np.unique(values, return_inverse=True)
+    return distinct, weight_by(labels, weights, len(distinct))
+
+
 class WeightedRows:
     """Different rows with their weights, to which more are added.
 

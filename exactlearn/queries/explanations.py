@@ -149,7 +149,8 @@ def _most_probable(
 ) -> list[Explanation]:
     """Return the ``k`` most probable configurations of some variables, if not too many."""
     # The probability of one of so many configurations must be a float.
-    bits = float(np.log2(graph.cardinalities[list(targets)]).sum())
+    cardinalities = graph.cardinalities[list(targets)]
+    bits = float(np.log2(cardinalities).sum())
     if bits > MAX_BITS:
         raise TooLargeError(
             f"{len(targets)} variables have 2^{bits:.0f} configurations, the limit is"
@@ -184,15 +185,17 @@ def _branch_and_bound(
             best.append(_explanation(graph, targets, row, bound))
             continue
         # Branch on the states of the next variable, and bound each branch.
-        cardinality = int(graph.cardinalities[order[depth]])
+        v = order[depth]
+        cardinality = int(graph.cardinalities[v])
         rows = np.full((cardinality, graph.n_variables), MISSING, np.int16)
         rows[:, order[:depth]] = states
-        rows[:, order[depth]] = range(cardinality)
+        rows[:, v] = range(cardinality)
         bounds = expect(graph.layout, graph.parameters, rows, maximised=is_maximised)
         # Bounds that differ by rounding only are equal.
         for state, bound in enumerate(bounds.tolist()):
             if bound > -inf:
-                heappush(queue, (-round(bound, LOG_DIGITS), (*states, state), bound))
+                rank = -round(bound, LOG_DIGITS)
+                heappush(queue, (rank, (*states, state), bound))
         nodes += cardinality
     if len(best) < k and queue:
         raise TooLargeError(
@@ -211,4 +214,8 @@ def _explanation(
 ) -> Explanation:
     """Return the targets' states in a row of codes with a log-probability."""
     states = {graph.names[v]: graph.states[v][row[v]] for v in targets}
-    return Explanation(states, min(1.0, exp(value)), value)
+    return Explanation(
+        states=states,
+        probability=min(1.0, exp(value)),
+        log_probability=value,
+    )

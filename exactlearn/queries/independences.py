@@ -127,8 +127,9 @@ class VariableIndependences(
             if len(node.contexts) > most:
                 contexts.append(f"{len(node.contexts) - most} more contexts")
             given = " | " * bool(contexts[0]) + " or ".join(contexts)
-            probabilities = " ".join(f"{p:.4g}" for p in node.probabilities)
-            yield str(node.node), f"P({self.variable}{given})", probabilities
+            law = f"P({self.variable}{given})"
+            probabilities = [f"{p:.4g}" for p in node.probabilities]
+            yield str(node.node), law, " ".join(probabilities)
 
 
 @checked_arguments()
@@ -181,7 +182,8 @@ def independences(
         parent = int(graph.forest[v])
         ancestors[v] = [parent, *ancestors[parent]] if parent >= 0 else []
     # Nodes that some row reaches; where a variable has one, all rows reach it.
-    reach = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1])
+    first_parameters = graph.parameter_offsets[:-1]
+    reach = np.add.reduceat(node_probabilities(graph), first_parameters)
     n_reached = np.bincount(graph.variable[reach > 0], minlength=graph.n_variables)
     return [_of_variable(graph, v, ancestors, n_reached == 1) for v in variables]
 
@@ -206,7 +208,8 @@ def _of_variable(
     deciding, nodes, is_complete = _nodes(graph, v, ancestors[v])
     descendants = _below(v, ancestors)
     # All rows reach one node of the top, so nothing beside its subtree matters within it.
-    top = next(u for u in (v, *ancestors[v]) if has_one_node[u])
+    upwards = (v, *ancestors[v])
+    top = next(u for u in upwards if has_one_node[u])
     inside = {top, *_below(top, ancestors)}
     outside = [u for u in range(graph.n_variables) if u not in inside]
     named = {v, *descendants, *deciding, *outside}
@@ -248,18 +251,20 @@ def _nodes(
         context: dict[str, tuple[str, ...]] = {}
         for axis in sorted(cube):
             u = deciding[axis]
-            context[graph.names[u]] = tuple(graph.states[u][x] for x in cube[axis])
+            states = graph.states[u]
+            context[graph.names[u]] = tuple(states[x] for x in cube[axis])
         return context
 
-    nodes = tuple(
-        NodeContexts(
+    parameters = graph.parameters_of(v)
+    nodes = []
+    for k in sorted(contexts):
+        node = NodeContexts(
             node=int(graph.first_nodes[v]) + k,
             contexts=tuple(map(named, contexts[k])),
-            probabilities=tuple(graph.parameters_of(v)[k].tolist()),
+            probabilities=tuple(parameters[k].tolist()),
         )
-        for k in sorted(contexts)
-    )
-    return deciding, nodes, is_complete
+        nodes.append(node)
+    return deciding, tuple(nodes), is_complete
 
 
 def _below(v: int, ancestors: Mapping[int, list[int]]) -> list[int]:
@@ -271,9 +276,13 @@ def _listed(names: Sequence[str], limit: int) -> str:
     """Return the first names, and the number of the others where there are several."""
     if len(names) <= limit + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    first = ", ".join(names[:limit])
+    return f"{first} and {len(names) - limit} more"
 
 
 def _conditions(context: Context) -> str:
     """Return a context as conditions on its variables."""
-    return ", ".join(f"{name} = {'|'.join(states)}" for name, states in context.items())
+    conditions = []
+    for name, states in context.items():
+        conditions.append(f"{name} = {'|'.join(states)}")
+    return ", ".join(conditions)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, rel_entr
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.hash_tables import merged_weights
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
@@ -119,8 +120,10 @@ def mutual_information(dataset: DatasetLike) -> "pd.DataFrame":
         weights = dataset.row_weights[is_observed]
         # On the diagonal, the entropy of the observed cells.
         counts = np.bincount(dataset.codes[is_observed, v], weights, r)
-        information[v, v] = entr(counts / max(counts.sum(), 1e-300)).sum()
-    return pd.DataFrame(information, list(dataset.names), list(dataset.names))
+        probabilities = counts / max(counts.sum(), 1e-300)
+        information[v, v] = entr(probabilities).sum()
+    names = list(dataset.names)
+    return pd.DataFrame(information, names, names)
 
 
 @checked_arguments()
@@ -160,11 +163,18 @@ def kl_divergence(p: ModelLike, q: ModelLike) -> float:
     if isinstance(p, DecisionGraph) and isinstance(q, DecisionGraph):
         if np.array_equal(p.forest, q.forest):
             return max(0.0, _along_forest(p, q))
-        return max(0.0, _mean_log_probability(p) - _expected_log_probability(p, q))
+        return _by_elimination(p, q)
     try:
-        return max(0.0, _mean_log_probability(p) - _expected_log_probability(p, q))
+        return _by_elimination(p, q)
     except TooLargeError:
         return kl_divergence(as_graph(p), as_graph(q))
+
+
+def _by_elimination(p: Graphical, q: Graphical) -> float:
+    """Return the divergence by elimination in one network of both models."""
+    mean = _mean_log_probability(p)
+    mean_under_q = _expected_log_probability(p, q)
+    return max(0.0, mean - mean_under_q)
 
 
 def _mean_log_probability(model: Graphical) -> float:
@@ -191,31 +201,30 @@ def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
     first ones, and the probability that a row reaches both.
     """
     total = 0.0
-    root: tuple[NDArray[Any], ...] = (
-        np.zeros(1, np.int64),
-        np.zeros(1, np.int64),
-        np.ones(1),
-    )
-    pairs = {v: root for v in p.order.tolist() if p.forest[v] < 0}
+    # All rows reach the one node of a root in both graphs.
+    node = np.zeros(1, np.int64)
+    root: tuple[NDArray[Any], ...] = (node, node, np.ones(1))
+    pairs = dict.fromkeys(np.flatnonzero(p.forest < 0).tolist(), root)
     for v in p.order.tolist():
         in_p, in_q, reach = pairs.pop(v)
         # The probability of each pair and state, and its term of the divergence.
-        flow = reach[:, None] * p.parameters_of(v)[in_p]
-        flow_by_q = reach[:, None] * q.parameters_of(v)[in_q]
+        reach = reach[:, None]
+        flow = reach * p.parameters_of(v)[in_p]
+        flow_by_q = reach * q.parameters_of(v)[in_q]
         total += float(rel_entr(flow, flow_by_q).sum())
         if total == np.inf:
             return total
         # The pairs of each child that these pairs lead to, equal ones together.
         pair, state = np.nonzero(flow)
+        masses = flow[pair, state]
         for place, child in enumerate(p.children[v]):
             nodes_p = p.successors_of(v)[in_p[pair], state, place]
             nodes_q = q.successors_of(v)[in_q[pair], state, place]
+            place_p = (nodes_p - p.first_nodes[child]).astype(np.int64)
+            place_q = nodes_q - q.first_nodes[child]
             width = int(q.node_counts[child])
-            keys = (nodes_p - p.first_nodes[child]).astype(np.int64) * width
-            keys += nodes_q - q.first_nodes[child]
-            distinct, index = np.unique(keys, return_inverse=True)
-            masses = np.bincount(index, flow[pair, state], len(distinct))
-            pairs[child] = (distinct // width, distinct % width, masses)
+            keys, reach = merged_weights(place_p * width + place_q, masses)
+            pairs[child] = (keys // width, keys % width, reach)
     return total
 
 
@@ -234,7 +243,8 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
     TooLargeError
         If following both models together needs tables of more than a hundred million cells.
     """
-    network, lowest = _joint_network(_as_network(p), _as_network(q), p.n_variables)
+    n = p.n_variables
+    network, lowest = _joint_network(_as_network(p), _as_network(q), n)
     # One elimination without evidence gives the distribution of every variable.
     no_evidence = np.full((1, network.n_variables), MISSING, np.int16)
     cells = elimination_cells(network, no_evidence)
@@ -246,8 +256,11 @@ def _expected_log_probability(p: Graphical, q: Graphical) -> float:
         )
     posterior, _ = eliminated(network, no_evidence)
     # The last variables have three states: no, yes, and impossible under q.
-    _, yes, impossible = posterior[0, -3 * p.n_variables :].reshape(-1, 3).T
-    return -np.inf if (impossible > 0).any() else float(yes @ lowest)
+    of_indicators = posterior[0, -3 * n :].reshape(n, 3)
+    _, yes, impossible = of_indicators.T
+    if (impossible > 0).any():
+        return -np.inf
+    return float(yes @ lowest)
 
 
 def _as_network(model: Graphical) -> BayesianNetwork:
@@ -272,16 +285,31 @@ def _joint_network(
         Number of variables that both have.
     """
     # The nodes of q come behind those of p; the variables are the same.
-    place = np.append(np.arange(n), np.arange(n, q.n_variables) + p.n_variables - n)
+    place = np.arange(q.n_variables)
+    place[n:] += p.n_variables - n
     families = [tuple(place[[*family]].tolist()) for family in q.parents]
     # For each variable of q, a further one that reads off its logarithm.
     proportions, lowest = zip(*map(_proportions, q.tables[:n]), strict=True)
-    tables = (*p.tables, *q.tables[n:], *proportions)
-    with_variables = ((*families[v], v) for v in range(n))
-    parents = (*p.parents, *families[n:], *with_variables)
-    names = tuple(map(str, range(len(tables))))
-    states = tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
+    tables = (
+        *p.tables,
+        *q.tables[n:],
+        *proportions,
+    )
+    with_variables = [(*families[v], v) for v in range(n)]
+    parents = (
+        *p.parents,
+        *families[n:],
+        *with_variables,
+    )
+    # Names and states are numbers: nobody sees this network.
+    names = _numbered(len(tables))
+    states = tuple(_numbered(table.shape[-1]) for table in tables)
     return BayesianNetwork(names, states, parents, tables), np.array(lowest)
+
+
+def _numbered(n: int) -> tuple[str, ...]:
+    """Return the numbers below ``n`` as names."""
+    return tuple(map(str, range(n)))
 
 
 def _proportions(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -293,7 +321,8 @@ def _proportions(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float
     lowest = float(logs.min())
     yes = logs / lowest if lowest < 0 else logs
     impossible = (table <= 0).astype(np.float64)
-    return np.stack((1 - yes - impossible, yes, impossible), axis=-1), lowest
+    no = 1 - yes - impossible
+    return np.stack((no, yes, impossible), axis=-1), lowest
 
 
 def _log(values: NDArray[np.float64]) -> NDArray[np.float64]:

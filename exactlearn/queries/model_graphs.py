@@ -61,11 +61,13 @@ def _with_component(model: NaiveBayes) -> DecisionGraph:
     network = model.to_network()
     # State k of the root leads to node k of every other variable.
     leaves = [np.empty((k, len(states), 0), np.int32) for states in model.states]
-    root = np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)
+    components = np.arange(k, dtype=np.int32)
+    root = np.repeat(components, n).reshape(1, k, n)
+    forest = np.array([n] * n + [-1], np.int32)
     return assemble(
         network.names,
         network.states,
-        np.array([n] * n + [-1], np.int32),
+        forest,
         [*network.tables[:n], model.prior[None]],
         [*leaves, root],
     )

@@ -129,10 +129,11 @@ class Answer(Displayed):
         parts = []
         for name in list(self.posterior)[:MAX_SHOWN]:
             states = self.posterior[name].items()
-            texts = ", ".join(f"{state} {p:.4g}" for state, p in states)
-            parts.append(f"{name}: {texts}")
-        if len(self.posterior) > MAX_SHOWN:
-            parts.append(f"{len(self.posterior) - MAX_SHOWN} more")
+            texts = [f"{state} {p:.4g}" for state, p in states]
+            parts.append(f"{name}: {', '.join(texts)}")
+        n_hidden = len(self.posterior) - MAX_SHOWN
+        if n_hidden > 0:
+            parts.append(f"{n_hidden} more")
         parts.append(f"P(evidence) {self.probability_of_evidence:.4g}")
         return f"Answer({'; '.join(parts)})"
 
@@ -297,9 +298,10 @@ def joint_posterior(
     if len(set(variables)) < len(variables):
         raise OptionError(f"joint of {', '.join(targets)}: name each variable once")
     shape = tuple(int(model.cardinalities[v]) for v in variables)
-    if prod(shape) > MAX_JOINT:
+    n_configurations = prod(shape)
+    if n_configurations > MAX_JOINT:
         raise TooLargeError(
-            f"the joint of {len(variables)} variables has {prod(shape):,} configurations, the"
+            f"the joint of {len(variables)} variables has {n_configurations:,} configurations, the"
             f" limit is {MAX_JOINT:,}: ask for fewer variables, for the most probable"
             " configurations, or draw samples"
         )
@@ -309,9 +311,11 @@ def joint_posterior(
             return joint
     # The probability of each configuration of the targets, as of a row.
     graph = conditional(model, evidence)
-    rows = np.full((prod(shape), graph.n_variables), MISSING, np.int16)
-    rows[:, variables] = np.indices(shape).reshape(len(shape), prod(shape)).T
-    return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
+    rows = np.full((n_configurations, graph.n_variables), MISSING, np.int16)
+    states = np.indices(shape).reshape(len(shape), n_configurations)
+    rows[:, variables] = states.T
+    probabilities = np.exp(log_likelihood_rows(graph, rows))
+    return np.minimum(probabilities, 1.0).reshape(shape)
 
 
 def _eliminated_joint(
@@ -326,17 +330,16 @@ def _eliminated_joint(
     plan = plan_elimination(prepared(model), codes, unobserved)
     if not is_affordable([plan]):
         return None
-    joint, log_probability = eliminate_to_joint(
-        prepared(model),
-        codes,
-        unobserved,
-        plan,
-    )
+    network = prepared(model)
+    joint, log_probability = eliminate_to_joint(network, codes, unobserved, plan)
     if log_probability == -inf:
         refuse_evidence(evidence or {})
     # An observed target has its probability at its state.
-    answer = np.zeros([int(model.cardinalities[v]) for v in targets])
-    answer[tuple(codes[v] if codes[v] >= 0 else slice(None) for v in targets)] = joint
+    answer = np.zeros(model.cardinalities[list(targets)])
+    places: list[Any] = []
+    for v in targets:
+        places.append(slice(None) if v in unobserved else codes[v])
+    answer[tuple(places)] = joint
     return answer
 
 
@@ -409,10 +412,9 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
         import pandas as pd
 
         columns = pd.Index(self.states, name=self.name)
+        frame = pd.DataFrame(self.posterior, self.row_index, columns)
         predicted = pd.Categorical.from_codes(self.predicted, pd.Index(self.states))
-        return pd.DataFrame(self.posterior, self.row_index, columns).assign(
-            predicted=predicted
-        )
+        return frame.assign(predicted=predicted)
 
     @property
     def labelled_weights(self) -> NDArray[np.float64]:
@@ -425,7 +427,8 @@ class Classification(ByValue, shown="name rows=predicted accuracy log_loss"):
 
         Infinite where that is zero, or the row is impossible; NaN where the row has no label.
         """
-        probability = self.posterior[np.arange(len(self.labels)), self.labels]
+        row = np.arange(len(self.labels))
+        probability = self.posterior[row, self.labels]
         with np.errstate(divide="ignore"):
             losses = -np.log(np.nan_to_num(probability))
         return np.where(self.labels >= 0, losses, np.nan)
@@ -589,13 +592,13 @@ def _posteriors(
     posteriors, log_likelihoods
         For each variable shape (rows, states), NaN of an impossible row; shape (rows,).
     """
+    n_rows = len(codes)
     posteriors_of = _row_posteriors(model, codes, variables)
+    # Where the states of each variable stand among those of all, and its own array.
     first = offsets(model.cardinalities)
     columns = [slice(first[v], first[v + 1]) for v in variables]
-    posteriors = tuple(
-        np.empty((len(codes), model.cardinalities[v])) for v in variables
-    )
-    logs = np.empty(len(codes))
+    posteriors = tuple(np.empty((n_rows, model.cardinalities[v])) for v in variables)
+    logs = np.empty(n_rows)
 
     def answer(piece: int, _: None) -> int:
         rows = slice(piece * PIECE, (piece + 1) * PIECE)
@@ -606,7 +609,8 @@ def _posteriors(
         return piece
 
     # Pieces of one size, so that answers do not depend on the number of threads.
-    for _ in in_order(answer, -(-len(codes) // PIECE), lambda: None, threads):
+    n_pieces = -(-n_rows // PIECE)
+    for _ in in_order(answer, n_pieces, lambda: None, threads):
         pass
     return posteriors, logs
 
@@ -681,13 +685,16 @@ def _of_part(
     part: Sequence[int],
 ) -> Callable[[NDArray[np.int16]], Rows]:
     """Return the function for an ancestral subset of the variables, with 0 for the others."""
-    inner = _row_posteriors(subnetwork(model, part), codes[:, part], range(len(part)))
+    network = subnetwork(model, part)
+    posteriors_of_part = _row_posteriors(network, codes[:, part], range(len(part)))
+    # The columns of the states of the subset's variables, among those of all.
     variable = owners(offsets(model.cardinalities))
+    columns = np.isin(variable, part)
 
     def posteriors_of(rows: NDArray[np.int16]) -> Rows:
+        rows_of_part = np.ascontiguousarray(rows[:, part])
         posterior = np.zeros((len(rows), len(variable)))
-        columns = np.isin(variable, part)
-        posterior[:, columns], logs = inner(np.ascontiguousarray(rows[:, part]))
+        posterior[:, columns], logs = posteriors_of_part(rows_of_part)
         return posterior, logs
 
     return posteriors_of
@@ -745,4 +752,7 @@ def refuse_evidence(evidence: Evidence, do: Evidence | None = None) -> NoReturn:
 
 def _listed(states: Evidence) -> str:
     """Return the states of variables as a message has them."""
-    return ", ".join(f"{name}={label_of(state)}" for name, state in states.items())
+    texts = []
+    for name, state in states.items():
+        texts.append(f"{name}={label_of(state)}")
+    return ", ".join(texts)
