@@ -360,5 +360,6 @@ class Overrelaxation(Generic[M]):
             out=np.ones_like(plain),
             where=possible,
         )
-        beyond = np.clip((self.factor - 1) * np.log(ratio), -self.reach, self.reach)
-        return self.problem.normalised(plain * np.exp(beyond))
+        lengthening = (self.factor - 1) * np.log(ratio)
+        lengthening = np.clip(lengthening, -self.reach, self.reach)
+        return self.problem.normalised(plain * np.exp(lengthening))

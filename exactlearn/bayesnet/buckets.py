@@ -12,6 +12,7 @@ message lacks that axis.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +77,8 @@ def buckets(
     codes
         The rows, -1 for a missing cell, shape (rows, variables).
     """
-    missing = {*np.flatnonzero((codes < 0).any(axis=0)).tolist()}
+    is_missing = (codes < 0).any(axis=0)
+    missing = {*np.flatnonzero(is_missing).tolist()}
     # Variables that all rows observe cut the moral graph.
     adjacency = [
         neighbours & missing if v in missing else frozenset[int]()
@@ -87,8 +89,10 @@ def buckets(
     position[list(order)] = np.arange(len(order))
     # A bucket sends its message over its cluster, the last eliminated first.
     separators: list[list[int]] = [[] for _ in order]
-    for v, cluster in zip(order, elimination_clusters(adjacency, order), strict=True):
-        separators[v] = sorted(cluster - {v}, key=lambda u: -int(position[u]))
+    clusters = elimination_clusters(adjacency, order)
+    for v, cluster in zip(order, clusters, strict=True):
+        separator = sorted(cluster - {v}, key=position.__getitem__)
+        separators[v] = separator[::-1]
     families = [[*ps, v] for v, ps in enumerate(parents)]
     sizes = [cardinalities[family].prod() for family in families]
     return Buckets(
@@ -105,14 +109,22 @@ def buckets(
 
 def flat_tables(tables: Iterable[Floats]) -> Floats:
     """Return the conditional probabilities of all variables one after the other."""
-    return np.concatenate([np.zeros(0), *(np.ravel(table) for table in tables)])
+    return np.concatenate([np.zeros(0), *map(np.ravel, tables)])
+
+
+def tables_of(flat: Floats, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """Return a view of each variable's table among flat probabilities (:func:`flat_tables`)."""
+    first = offsets([*map(prod, shapes)])
+    parts = np.split(flat, first[1:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def _flat(
     lists: Sequence[Sequence[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where each list begins in their concatenation, and the concatenation."""
-    return offsets([*map(len, lists)]), np.array([*chain(*lists)], np.int64)
+    first = offsets([*map(len, lists)])
+    return first, np.array([*chain(*lists)], np.int64)
 
 
 PRUNED = 2**15 - 1
@@ -224,7 +236,8 @@ def row_sizes(layout: Buckets, codes: NDArray[np.int16]) -> Floats:
 def blocks(work: Floats, max_work: float) -> Iterator[slice]:
     """Yield slices of as many items as do not take more than some work, or one item."""
     steps = np.cumsum(work) // max_work
-    ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(work)]
+    last = np.flatnonzero(np.diff(steps))
+    ends = [*(last + 1).tolist(), len(work)]
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:
             yield slice(first, end)

@@ -297,10 +297,12 @@ def naive_bayes_models(
         if is_last:
             return
         # Those of hardly any row are left out, and the most spread ones split.
-        n_components = min(last, n_components + max(1, int(GROWTH * n_components)))
+        growth = max(1, int(GROWTH * n_components))
+        n_components = min(last, n_components + growth)
         table = model.table
         if components is None:
-            floor = min(MIN_ROWS / problem.total_weight, float(model.prior.max()) / 2)
+            half_of_largest = float(model.prior.max()) / 2
+            floor = min(MIN_ROWS / problem.total_weight, half_of_largest)
             table = table[:, model.prior > floor]
         table = split(problem, table, n_components - table.shape[1], rng)
 
@@ -342,11 +344,13 @@ def merged(table: Floats, total_weight: float, limit: float) -> Floats:
     for pair in pairs[order].tolist():
         if used.isdisjoint(pair):
             used.update(pair)
-            gone.add(pair[1])
+            kept, removed = pair
+            gone.add(removed)
             # The merged component: weights add up, tables are averaged by them.
             weights = table[0, pair]
-            table[1:, pair[0]] = table[1:, pair] @ weights / weights.sum()
-            table[0, pair[0]] = weights.sum()
+            total = weights.sum()
+            table[1:, kept] = table[1:, pair] @ weights / total
+            table[0, kept] = total
     return np.delete(table, sorted(gone), axis=1)
 
 
@@ -358,14 +362,15 @@ def _merge_losses(table: Floats, total_weight: float) -> Floats:
     weights = total_weight * table[0]
     parameters = table[1:]
     k = len(weights)
+    counts = weights * parameters
     entropy_terms = weights * xlogy(parameters, parameters).sum(axis=0)
     losses = np.full((k, k), np.inf)
     for c in range(k - 1):
         # The expected counts of the component together with each later one.
         later = slice(c + 1, None)
-        totals = weights[c] + weights[later]
-        counts = weights[c] * parameters[:, [c]] + weights[later] * parameters[:, later]
-        merged_terms = xlogy(counts, counts / np.maximum(totals, 1e-300)).sum(axis=0)
+        totals = np.maximum(weights[c] + weights[later], 1e-300)
+        joint_counts = counts[:, [c]] + counts[:, later]
+        merged_terms = xlogy(joint_counts, joint_counts / totals).sum(axis=0)
         losses[c, later] = entropy_terms[c] + entropy_terms[later] - merged_terms
     return losses
 
@@ -393,21 +398,25 @@ def split(
         Of the new components; at least one, and at most as many as there are.
     """
     weights = problem.weights
-    spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
+    parameters = table[1:]
+    spread = -table[0] * xlogy(parameters, parameters).sum(axis=0)
     widest = np.argsort(-spread, kind="stable")[: max(1, number)]
     # A row of each component is the centre of one half.
     rows = rng.choice(len(weights), SAMPLE, p=weights / weights.sum())
     posteriors, _ = component_posteriors(table, problem.starts, problem.codes[rows])
     cumulated = posteriors[:, widest].cumsum(axis=0)
-    passed = cumulated >= rng.random(len(widest)) * cumulated[-1]
-    centres = problem.codes[rows[passed.argmax(axis=0)]]
+    levels = rng.random(len(widest)) * cumulated[-1]
+    drawn = (cumulated >= levels).argmax(axis=0)
+    centres = problem.codes[rows[drawn]]
     table = table.copy()
     table[0, widest] /= 2
     halves = table[:, widest]
     # It moves towards its centre, variable by variable where that is observed.
     for v, first in enumerate(problem.starts.tolist()):
         seen = np.flatnonzero(centres[:, v] >= 0)
-        distributions = halves[1 + first : 1 + first + len(problem.states[v])]
+        r = len(problem.states[v])
+        distributions = halves[1 + first : 1 + first + r]
         distributions[:, seen] *= 1 - CENTRE
         distributions[centres[seen, v], seen] += CENTRE
-    return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))
+    with_halves = np.hstack((table, halves))
+    return problem.table(problem.normalised(with_halves.ravel()))

@@ -451,8 +451,12 @@ class FamilyEstimator:
         ``labels`` has the configuration of the family's ``fixed`` members in each row.
         """
         if self.method == "f-mcar":
-            useful = self.weights @ (self.dataset.codes.T[family] >= 0).any(axis=0)
-            return _Groups(labels, np.zeros(1, np.int64), np.array([useful]))
+            observes_some = (self.dataset.codes.T[family] >= 0).any(axis=0)
+            return _Groups(
+                labels,
+                configuration=np.zeros(1, np.int64),
+                weights=np.array([self.weights @ observes_some]),
+            )
         if separators is None:
             context = np.flatnonzero(self.is_full).tolist()
         else:
@@ -577,7 +581,8 @@ def factored_distributions(
     k = counts.ndim - 1
     sizes = [n - 1 for n in counts.shape[1:]]
     axes = tuple(range(1, k + 1))
-    estimates = [np.ones((len(counts), *[1] * k))]
+    no_variable = (len(counts), *[1] * k)
+    estimates = [np.ones(no_variable)]
     variances = [np.zeros(len(counts))]
     for node in range(1, 2**k):
         # N_S, the weight of the rows that observe the variables of the node, S.
@@ -598,7 +603,8 @@ def factored_distributions(
             below = node ^ 1 << i
             factor = observed * reciprocal(observed.sum(i + 1, keepdims=True))
             edges.append(estimates[below] * factor)
-            spreads.append((size - size // sizes[i]) * inverse + variances[below])
+            added = size - size // sizes[i]
+            spreads.append(added * inverse + variances[below])
         # Their weighted mean.
         spread = np.stack(spreads)
         edge_weights = np.ones_like(spread)

@@ -39,12 +39,14 @@ from exactlearn.bayesnet.buckets import (
     flat_tables,
     row_sizes,
     space_for,
+    tables_of,
 )
 from exactlearn.bayesnet.complete_data import (
     SMOOTHING,
     checked_families,
     full_counts,
     smoothed,
+    table_shape,
 )
 from exactlearn.bayesnet.missing_parts import missing_parts
 from exactlearn.bayesnet.network import (
@@ -108,22 +110,20 @@ class NetworkEM:
             full_counts(dataset, child, ps) for child, ps in enumerate(self.families)
         ]
         self._shapes = [table.shape for table in counts]
-        self._ends = np.cumsum([table.size for table in counts])[:-1]
-        self.available = np.concatenate([table.ravel() for table in counts])
+        self.available = flat_tables(counts)
         # Checks for directed cycles and repeated parents before the first inference.
         order = self.model(self.maximise(np.ones_like(self.available))).order
         # Inference is for rows with missing cells, in their connected parts.
-        self._rows = np.flatnonzero(
-            (dataset.codes.min(axis=1, initial=0) < 0) & (weights > 0)
-        )
-        self._layout = buckets(
-            self.families,
-            dataset.cardinalities,
-            dataset.codes[self._rows],
-        )
+        is_incomplete = dataset.codes.min(axis=1, initial=0) < 0
+        self._rows = np.flatnonzero(is_incomplete & (weights > 0))
         codes = dataset.codes[self._rows].astype(np.int16)
-        children_first = order[::-1] if leaves_out_barren else ()
-        parts = missing_parts(self._layout, codes, weights[self._rows], children_first)
+        self._layout = buckets(self.families, dataset.cardinalities, codes)
+        parts = missing_parts(
+            self._layout,
+            codes,
+            weights[self._rows],
+            order[::-1] if leaves_out_barren else (),
+        )
         self._codes = parts.codes
         self._weights = parts.weights
         # Blocks of about equal work, between which the control is looked at.
@@ -138,9 +138,7 @@ class NetworkEM:
     def maximise(self, counts: Floats, smoothing: float | None = None) -> Floats:
         """Return the parameters that maximise the objective given flat expected counts."""
         smoothing = self.smoothing if smoothing is None else smoothing
-        return np.concatenate(
-            [smoothed(t, smoothing).ravel() for t in self.tables(counts)]
-        )
+        return flat_tables(smoothed(table, smoothing) for table in self.tables(counts))
 
     def e_step(self, iteration: int, parameters: Floats) -> EMState:
         """Return the state at some parameters, after so many iterations.
@@ -159,11 +157,12 @@ class NetworkEM:
         for k, block in enumerate(self._blocks):
             if k > 0 and is_over(self.control):
                 return EMState(iteration, parameters, counts, np.nan, np.nan)
-            rows = self._codes[block], self._weights[block], self._space
             expect_families(
                 self._layout,
                 parameters,
-                *rows,
+                self._codes[block],
+                self._weights[block],
+                self._space,
                 logs[block],
                 counts,
                 NO_POSTERIOR,
@@ -187,13 +186,12 @@ class NetworkEM:
         """
         if self.smoothing:
             return self.maximise(state.counts)
-        pairs = zip(
-            self.tables(state.counts),
-            self.tables(state.parameters),
-            strict=True,
-        )
-        kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
-        return self.maximise(np.concatenate([table.ravel() for table in kept]))
+        counts = state.counts.copy()
+        parameters = self.tables(state.parameters)
+        for table, before in zip(self.tables(counts), parameters, strict=True):
+            is_empty = table.sum(axis=-1) <= 0
+            table[is_empty] = before[is_empty]
+        return self.maximise(counts)
 
     def normalised(self, parameters: Floats) -> Floats:
         """Return parameters in proportion to some, each distribution with the sum one."""
@@ -201,8 +199,7 @@ class NetworkEM:
 
     def tables(self, flat: Floats) -> list[Floats]:
         """Return a view of each variable's table among flat numbers."""
-        parts = zip(np.split(flat, self._ends), self._shapes, strict=True)
-        return [part.reshape(shape) for part, shape in parts]
+        return tables_of(flat, self._shapes)
 
     def symmetric(self, parameters: Floats) -> tuple[str, ...]:
         """Return the variables in whose states parameters are symmetric, and remain so under EM.
@@ -238,7 +235,8 @@ class NetworkEM:
     def _refuse(self, parameters: Floats) -> None:
         """Raise an error that names an impossible row."""
         logs = self.model(parameters).log_likelihood_rows(self.dataset)
-        row = int(np.argmax(np.isneginf(logs) & (self.dataset.row_weights > 0)))
+        is_impossible = np.isneginf(logs) & (self.dataset.row_weights > 0)
+        row = int(is_impossible.argmax())
         raise DataError(
             f"{self.dataset.row_place(row)}: the observed cells have probability zero under the "
             "parameters to start from; use a network with smoothed parameters, or leave the start "
@@ -274,7 +272,8 @@ def _with_hidden_variables(
                 f"states: expected hidden variables, found the column {variable!r}; leave it out, "
                 "and declare its states where the table is read"
             )
-    unobserved = np.full((dataset.n_rows, len(states)), MISSING, dataset.codes.dtype)
+    shape = (dataset.n_rows, len(states))
+    unobserved = np.full(shape, MISSING, dataset.codes.dtype)
     return replace(
         dataset,
         codes=np.hstack([dataset.codes, unobserved]),
@@ -406,12 +405,9 @@ def network_of(
     parameters: Floats,
 ) -> BayesianNetwork:
     """Return a network from its parameters, the table of one variable after the other."""
-    families = tuple(tuple(family) for family in parents)
-    shapes = [dataset.cardinalities[[*family, v]] for v, family in enumerate(families)]
-    parts = np.split(parameters, np.cumsum([shape.prod() for shape in shapes])[:-1])
-    tables = tuple(
-        part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)
-    )
+    families = tuple(map(tuple, parents))
+    shapes = [table_shape(dataset, v, family) for v, family in enumerate(families)]
+    tables = tuple(tables_of(parameters, shapes))
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
@@ -430,8 +426,11 @@ def _first(problem: NetworkEM, start: BayesianNetwork | None) -> Floats:
             "the network to start from must have the same parents: leave the start out, or change "
             "it"
         )
-    families = zip(start.tables, start.parents, like.parents, strict=True)
-    return flat_tables(t.transpose([*map(a.index, b), -1]) for t, a, b in families)
+    tables = []
+    for v, family in enumerate(like.parents):
+        axes = [start.parents[v].index(parent) for parent in family]
+        tables.append(start.tables[v].transpose([*axes, -1]))
+    return flat_tables(tables)
 
 
 @checked_arguments(missingness=as_missingness_graph)

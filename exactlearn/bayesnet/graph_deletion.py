@@ -154,7 +154,9 @@ def _weighted(
         labels, first = index_rows(np.ascontiguousarray(columns(propensity.causes)))
         seen = np.where(counted & observing((propensity.variable,)), weights, 0.0)
         totals = weight_by(labels, np.where(counted, weights, 0.0), len(first))
-        factors *= (totals * reciprocal(weight_by(labels, seen, len(first))))[labels]
+        observed = weight_by(labels, seen, len(first))
+        inverse = totals * reciprocal(observed)
+        factors *= inverse[labels]
         used |= counted
     # The weighted counts, in proportion to the effective numbers of rows.
     weighted = full_counts(replace(dataset, weights=weights * factors), child, parents)

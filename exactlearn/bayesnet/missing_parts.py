@@ -101,8 +101,13 @@ def missing_parts(
     distinct = WeightedRows(codes.shape[1], np.int16)
     pruning_order = np.array(children_first, np.int64)
     n_missing = (codes < 0).sum(axis=1)
-    of_cell, pair_row, pair_part = ([np.empty(0, np.int64)] for _ in range(3))
-    for block in blocks(n_missing * float(codes.shape[1]), MAX_CODES):
+    # Begun with nothing, for a table without blocks.
+    nothing = np.empty(0, np.int64)
+    of_cell = [nothing]
+    pair_row = [nothing]
+    pair_part = [nothing]
+    work = n_missing * float(codes.shape[1])
+    for block in blocks(work, MAX_CODES):
         part_codes, cell_pair, row = _split(
             layout,
             codes[block],
@@ -110,14 +115,17 @@ def missing_parts(
             int(n_missing[block].sum()),
         )
         # Equal parts of all blocks are one, with the sum of their weights.
-        labels = distinct.add(part_codes, weights[block][row]).astype(np.int64)
+        part_weights = weights[block][row]
+        labels = distinct.add(part_codes, part_weights).astype(np.int64)
         of_cell.append(np.append(labels, -1)[cell_pair])
         pair_row.append(row + block.start)
         pair_part.append(labels)
     return MissingParts(
-        distinct.codes,
-        distinct.weights,
-        *map(np.concatenate, (of_cell, pair_row, pair_part)),
+        codes=distinct.codes,
+        weights=distinct.weights,
+        of_cell=np.concatenate(of_cell),
+        pair_row=np.concatenate(pair_row),
+        pair_part=np.concatenate(pair_part),
     )
 
 
@@ -339,7 +347,10 @@ def subset_sizes(
     missing = part_codes < 0
     n_sets = symmetric_sums(missing.astype(np.int64), max_size)
     n_cells = symmetric_sums(missing * cardinalities, max_size)
-    return n_sets[:, 1:].sum(axis=1), n_cells[:, 1:].sum(axis=1)
+    # Without the empty set, of size 0.
+    n_sets = n_sets[:, 1:].sum(axis=1)
+    n_cells = n_cells[:, 1:].sum(axis=1)
+    return n_sets, n_cells
 
 
 def symmetric_sums(factors: Numbers, degree: int) -> Floats:
@@ -558,7 +569,8 @@ def _extend(
         trie.parent[n] = node
         trie.place[n] = place
         trie.depth[n] = trie.depth[node] + 1
-        trie.size[n] = trie.size[node] * layout.cardinality[trie.variables[place]]
+        r = layout.cardinality[trie.variables[place]]
+        trie.size[n] = trie.size[node] * r
         begin[above + n] = cell
         cell += trie.size[n]
         n += 1

@@ -34,6 +34,7 @@ from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn._runtime.number_arguments import SIZE
+from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.ascent import EMResult, EMState, fitted, is_over
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -136,7 +137,7 @@ class NaiveBayes(
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Row of ``parameters`` with the first state of each variable, shape (variables,)."""
-        return np.cumsum(self.cardinalities) - self.cardinalities
+        return offsets(self.cardinalities)[:-1]
 
     def parameters_of(self, variable: int) -> Floats:
         """Return the distributions of a variable, shape (states, components)."""
@@ -269,7 +270,8 @@ class NaiveBayes(
         for v, first in enumerate(self.starts.tolist()):
             seen = codes[:, v] >= 0
             r = len(self.states[v])
-            posteriors[seen, first : first + r] = np.eye(r)[codes[seen, v]]
+            certain = np.eye(r)[codes[seen, v]]
+            posteriors[seen, first : first + r] = certain
         return posteriors, logs
 
 
@@ -315,17 +317,22 @@ def component_posteriors(
     totals = responsibilities.sum(axis=1)
     # Rows whose products may have underflowed, in logarithms.
     small = np.flatnonzero(totals < LEAST)
+    shifts = np.zeros(len(codes))
     with np.errstate(divide="ignore"):
         if len(small):
-            logarithms = np.log(np.vstack((table, np.ones(table.shape[1]))))
-            places = np.where(codes[small] < 0, len(table), 1 + starts + codes[small])
+            # A missing cell has the factor one, whose row stands behind the table.
+            with_ones = np.vstack((table, np.ones(table.shape[1])))
+            logarithms = np.log(with_ones)
+            cells = codes[small]
+            places = np.where(cells < 0, len(table), 1 + starts + cells)
             joint = logarithms[0] + sum(logarithms[column] for column in places.T)
-            largest = np.maximum(joint.max(axis=1, keepdims=True), np.finfo(float).min)
-            responsibilities[small] = np.exp(joint - largest)
-            totals[small] = responsibilities[small].sum(axis=1)
-        logs = np.log(totals)
-        if len(small):
-            logs[small] += largest[:, 0]
+            # Divided by the largest product, so that one of them is 1.
+            largest = np.maximum(joint.max(axis=1), np.finfo(float).min)
+            products = np.exp(joint - largest[:, np.newaxis])
+            responsibilities[small] = products
+            totals[small] = products.sum(axis=1)
+            shifts[small] = largest
+        logs = np.log(totals) + shifts
     # Rows that no component allows stay zero.
     responsibilities /= np.where(totals > 0, totals, 1.0)[:, np.newaxis]
     return responsibilities, logs
@@ -397,7 +404,7 @@ class ComponentEM:
         )
         self.total_weight = require_weight(dataset)
         self._sizes = dataset.cardinalities
-        self.starts = np.cumsum(self._sizes) - self._sizes
+        self.starts = offsets(self._sizes)[:-1]
         self.n_states = int(self._sizes.sum())
         self._control = control
 
@@ -475,13 +482,12 @@ class ComponentEM:
         """Return parameters in proportion to some; those of a variable without any are equal."""
         table = self.table(parameters).copy()
         table[0] /= table[0].sum()
-        totals = np.repeat(np.add.reduceat(table[1:], self.starts), self._sizes, axis=0)
-        uniform = np.repeat(1 / self._sizes, self._sizes)[:, None]
-        table[1:] = np.where(
-            totals > 0,
-            table[1:] / np.where(totals > 0, totals, 1.0),
-            uniform,
-        )
+        # Of each state, the sum over the states of its variable, and the number of these.
+        sums = np.add.reduceat(table[1:], self.starts)
+        sums = np.repeat(sums, self._sizes, axis=0)
+        n_states = np.repeat(self._sizes, self._sizes)[:, None]
+        seen = sums > 0
+        table[1:] = np.where(seen, table[1:], 1.0) / np.where(seen, sums, n_states)
         return table.ravel()
 
 

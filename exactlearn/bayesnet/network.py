@@ -244,9 +244,10 @@ class BayesianNetwork(
         for k, v in enumerate(places):
             # Axes of a table stay, their states take the order of the model.
             family = tuple(number[p] for p in self.parents[v])
-            cells = np.ix_(*(states[axis] for axis in (*family, k)))
+            orders = [states[axis] for axis in (*family, k)]
+            table = self.tables[v][np.ix_(*orders)]
             families.append(family)
-            tables.append(np.ascontiguousarray(self.tables[v][cells]))
+            tables.append(np.ascontiguousarray(table))
         return BayesianNetwork(like.names, like.states, tuple(families), tuple(tables))
 
     @checked_arguments()
@@ -316,11 +317,9 @@ class BayesianNetwork(
             rows = codes[incomplete]
             tables = flat_tables(self.tables)
             layout = buckets(self.parents, self.cardinalities, rows)
+            children_first = self.order[::-1]
             logs[incomplete] += log_likelihood_rows(
-                layout,
-                tables,
-                rows,
-                self.order[::-1],
+                layout, tables, rows, children_first
             )
         return logs
 
@@ -420,13 +419,15 @@ def row_fault(
     """
     with np.errstate(invalid="ignore", over="ignore"):
         sums = table.sum(axis=-1)
-        is_wrong = ~(abs(sums - 1) <= ROW_TOLERANCE) | ~(table >= 0).all(axis=-1)
+        is_one = abs(sums - 1) <= ROW_TOLERANCE
+        is_wrong = ~(is_one & (table >= 0).all(axis=-1))
     if not is_wrong.any():
         return None
-    row = tuple(int(k) for k in np.argwhere(is_wrong)[0])
-    given = ", ".join(
-        f"{names[j]}={states[j][k]}" for j, k in zip(family, row, strict=True)
-    )
+    row = tuple(np.argwhere(is_wrong)[0].tolist())
+    conditions = []
+    for j, k in zip(family, row, strict=True):
+        conditions.append(f"{names[j]}={states[j][k]}")
+    given = ", ".join(conditions)
     return (
         f"variable {names[i]!r}{', given ' + given if given else ''}: expected probabilities >= 0 "
         f"that sum to one within {ROW_TOLERANCE:g}, found {table[row].tolist()} with sum "
@@ -443,8 +444,9 @@ def log_probability_of_families(
         cells = codes[:, [*network.parents[variable], variable]]
         observed = (cells >= 0).all(axis=1)
         rows = slice(None) if observed.all() else observed
+        probabilities = network.tables[variable][tuple(cells[rows].T)]
         with np.errstate(divide="ignore"):
-            logs[rows] += np.log(network.tables[variable][tuple(cells[rows].T)])
+            logs[rows] += np.log(probabilities)
     return logs
 
 

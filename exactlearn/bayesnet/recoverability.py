@@ -161,7 +161,8 @@ class Recovery:
         if not self.estimand.is_joint:
             return f"{family} is proportional to {text}"
         if self.kind in ("separators", "inverse probability") and self.parents:
-            return f"{family} = {joint} / P({', '.join(self.parents)}) with {joint} = {text}"
+            marginal = probability(self.parents)
+            return f"{family} = {joint} / {marginal} with {joint} = {text}"
         return f"{family} = {text}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,8 +280,10 @@ class _IndexedGraph:
         causes = {self.names.index(name) for name in names}
         # Where causes have missing cells, all ancestors without are tried in their place.
         if self.incomplete(causes):
-            above = ancestors(self.dag, family | {self.indicator[v] for v in lacking})
-            causes = {v for v in above if v < len(self.names)} - self.indicator.keys()
+            indicators = {self.indicator[v] for v in lacking}
+            above = ancestors(self.dag, family | indicators)
+            variables = {v for v in above if v < len(self.names)}
+            causes = variables - self.indicator.keys()
         separators = causes - family
         if not self.independent(lacking, lacking, complete | separators):
             return None
@@ -332,14 +335,18 @@ class _IndexedGraph:
             rows = self.sorted(masked | self.before[v])
             propensities.append(Propensity(name, causes, rows))
         # The formula.
-        over = self.sorted(needed.union(*(self.causes[v] for v in weighed)) - family)
+        causes_of_weighed = [self.causes[v] for v in weighed]
+        over = self.sorted(needed.union(*causes_of_weighed) - family)
         observed = self.sorted(needed)
         cells = (*self.texts([child, *parents]), *over)
-        below = " ".join(
-            probability([_indicator(v)], causes, ob) for v, causes, ob in propensities
-        )
-        text = f"{_sum_over(over)}P({', '.join([*cells, *map(_indicator, observed)])})"
-        text += f" / [{below}]" if below else ""
+        numerator = probability([*cells, *map(_indicator, observed)])
+        text = f"{_sum_over(over)}{numerator}"
+        denominators = []
+        for variable, causes, rows in propensities:
+            factor = probability([_indicator(variable)], causes, rows)
+            denominators.append(factor)
+        if denominators:
+            text += f" / [{' '.join(denominators)}]"
         return Estimand(
             text,
             None,

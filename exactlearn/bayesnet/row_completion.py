@@ -52,7 +52,8 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
     """Return the cells of all tables that inference on some rows computes, row by row."""
-    return float(row_sizes(_layout(network, codes), codes)[:, 0].sum())
+    sizes = row_sizes(_layout(network, codes), codes)
+    return float(sizes[:, 0].sum())
 
 
 def eliminated(
@@ -83,7 +84,8 @@ def eliminated(
     logs += log_probability_of_families(network, codes)
     for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
         seen = np.flatnonzero(codes[:, variable] >= 0)
-        posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
+        state = layout.state_first[variable] + codes[seen, variable]
+        posterior[seen, state] = 1.0
     posterior[np.isneginf(logs)] = 0.0
     # Rounding may leave 1.0000000000000002.
     return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
@@ -151,9 +153,12 @@ def posterior_cells(network: NetworkLike, dataset: DatasetLike) -> Floats:
     codes, of_cell = task.parts()
     marginal, logs = marginals(task.layout, task.tables, codes)
     task.refuse(np.isneginf(logs)[of_cell])
-    posterior = np.zeros((len(of_cell), int(dataset.cardinalities.max(initial=0))))
+    largest = dataset.cardinalities.max(initial=0)
+    posterior = np.zeros((len(of_cell), largest))
+    # Every state of every missing cell, in the network's order and in the table's.
     n_states = task.layout.cardinality[task.columns]
-    cells, k = np.nonzero(np.arange(task.states.shape[1]) < n_states[:, np.newaxis])
+    is_state = np.arange(task.states.shape[1]) < n_states[:, np.newaxis]
+    cells, k = np.nonzero(is_state)
     places = task.layout.state_first[task.columns[cells]] + k
     posterior[cells, task.states[cells, k]] = marginal[of_cell[cells], places]
     # Rounding may leave 1.0000000000000002.
@@ -234,7 +239,8 @@ def draw_completions(
     task = _IncompleteRows(network, dataset)
     values = np.empty((draws, len(task.columns)), np.int64)
     for k in range(draws):
-        values[k] = task.fill(task.codes, task.source, rng.random(task.codes.shape))
+        uniform = rng.random(task.codes.shape)
+        values[k] = task.fill(task.codes, task.source, uniform)
     return values
 
 
@@ -270,20 +276,20 @@ class _IncompleteRows:
     ) -> NDArray[np.int64]:
         """Complete some rows as `fill_cells` does; return the table's state of each cell."""
         filled = np.empty_like(codes)
-        space = space_for(self.layout, codes)
-        rows = np.arange(len(codes))
         impossible = fill_cells(
             self.layout,
             self.tables,
             codes,
-            rows,
+            np.arange(len(codes)),
             uniform,
-            space,
+            space_for(self.layout, codes),
             filled,
         )
         if impossible >= 0:
             self.refuse(of_cell == impossible)
-        return self.states[np.arange(len(self.columns)), filled[of_cell, self.columns]]
+        # From the network's states to the table's.
+        cells = np.arange(len(self.columns))
+        return self.states[cells, filled[of_cell, self.columns]]
 
     def refuse(self, impossible: NDArray[np.bool_]) -> None:
         """Raise a `DataError` when any of the missing cells has an impossible neighbourhood."""

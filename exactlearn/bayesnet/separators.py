@@ -115,8 +115,9 @@ def learned_separators(
 
     def bic(labels: NDArray[np.integer]) -> float:
         """Return the score of the indicator given the label of each row."""
-        counts = weight_by(2 * labels + missing, weights, 0)
-        counts = np.append(counts, np.zeros(len(counts) % 2)).reshape(-1, 2)
+        n_labels = int(labels.max(initial=0)) + 1
+        counts = weight_by(2 * labels + missing, weights, 2 * n_labels)
+        counts = counts.reshape(n_labels, 2)
         totals = counts.sum(axis=1)
         fit = xlogy(counts, counts).sum() - xlogy(totals, totals).sum()
         return float(fit - penalty * np.count_nonzero(totals))

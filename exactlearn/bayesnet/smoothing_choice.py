@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.hash_tables import merged_weights
 from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
 from exactlearn.data.counts import configurations
@@ -152,14 +153,11 @@ def divided(
     if total == len(used):
         return Folds(used, rng.permutation(len(used)) % folds, weights, folds)
     # The repetitions of a row in each fold, shape (rows, folds).
-    repetitions = rng.multinomial(weights.astype(np.int64), np.full(folds, 1 / folds))
+    equal = np.full(folds, 1 / folds)
+    repetitions = rng.multinomial(weights.astype(np.int64), equal)
     row, fold = np.nonzero(repetitions)
-    return Folds(
-        used[row],
-        fold,
-        repetitions[row, fold].astype(np.float64),
-        folds,
-    )
+    counts = repetitions[row, fold].astype(np.float64)
+    return Folds(used[row], fold, counts, folds)
 
 
 def as_good_as_best(log_likelihoods: Floats, weights: Floats) -> NDArray[np.bool_]:
@@ -178,10 +176,13 @@ def as_good_as_best(log_likelihoods: Floats, weights: Floats) -> NDArray[np.bool
         Whether a model's mean loss to the best is at most the standard error of that mean, by the
         losses row by row; shape (models,).
     """
-    lost = log_likelihoods[(log_likelihoods @ weights).argmax()] - log_likelihoods
-    mean = np.average(lost, axis=1, weights=weights)
-    spread = np.average((lost - mean[:, None]) ** 2, axis=1, weights=weights)
-    as_good: NDArray[np.bool_] = mean <= np.sqrt(spread / weights.sum())
+    best = (log_likelihoods @ weights).argmax()
+    losses = log_likelihoods[best] - log_likelihoods
+    mean = np.average(losses, axis=1, weights=weights)
+    squares = (losses - mean[:, None]) ** 2
+    variance = np.average(squares, axis=1, weights=weights)
+    standard_error = np.sqrt(variance / weights.sum())
+    as_good: NDArray[np.bool_] = mean <= standard_error
     return as_good
 
 
@@ -202,17 +203,18 @@ class LogTerms(NamedTuple):
 
     def at(self, smoothings: Floats) -> Floats:
         """Return the values at some smoothings, shape (smoothings,)."""
-        return np.array(
-            [self.constant + self.weights @ np.log(self.shifts + a) for a in smoothings]
-        )
+        values = []
+        for smoothing in smoothings:
+            logarithms = np.log(self.shifts + smoothing)
+            values.append(self.constant + self.weights @ logarithms)
+        return np.array(values)
 
     @classmethod
     def merged(cls, parts: Sequence["LogTerms"]) -> "LogTerms":
         """Return the sum of several functions, terms of equal shift in one."""
         shifts, weights, constants = zip(*parts, strict=True)
-        distinct, number = np.unique(np.concatenate(shifts), return_inverse=True)
-        totals = np.bincount(number, np.concatenate(weights), len(distinct))
-        return cls(distinct, totals.astype(np.float64), sum(constants))
+        terms = merged_weights(np.concatenate(shifts), np.concatenate(weights))
+        return cls(*terms, sum(constants))
 
 
 def validation_terms(
@@ -242,13 +244,13 @@ def validation_terms(
     distribution = distribution[possible]
     sums = np.array([np.bincount(distribution, c, len(totals)) for c in counts])
     # The terms of cells, and those of distributions with the opposite sign.
-    constant = float(xlogy(counts, units).sum() - xlogy(sums, totals).sum())
+    constant = xlogy(counts, units).sum() - xlogy(sums, totals).sum()
     cells = _held_out_terms(counts, units)
     distributions = _held_out_terms(sums, totals)
     return LogTerms(
-        np.concatenate([cells.shifts, distributions.shifts]),
-        np.concatenate([cells.weights, -distributions.weights]),
-        constant,
+        shifts=np.concatenate([cells.shifts, distributions.shifts]),
+        weights=np.concatenate([cells.weights, -distributions.weights]),
+        constant=float(constant),
     )
 
 
@@ -264,7 +266,8 @@ def _held_out_terms(counts: Floats, units: Floats) -> LogTerms:
     """
     fold, cell = np.nonzero(counts)
     held_out = counts[fold, cell]
-    training = np.maximum(counts.sum(axis=0)[cell] - held_out, 0.0)
+    totals = counts.sum(axis=0)
+    training = np.maximum(totals[cell] - held_out, 0.0)
     return LogTerms(training / units[cell], held_out, 0.0)
 
 
@@ -288,14 +291,19 @@ def maximised(score: Callable[[Floats], Floats], folds: int) -> SmoothingChoice:
     values = score(np.exp(grid))
     top = int(values.argmax())
     # The maximum between its neighbours, by Brent's bounded method.
+    lower = grid[max(0, top - 1)]
+    upper = grid[min(steps, top + 1)]
     optimum = minimize_scalar(
         lambda x: -float(score(np.exp([x]))[0]),
-        bounds=(grid[max(0, top - 1)], grid[min(steps, top + 1)]),
+        bounds=(lower, upper),
         options={"xatol": TOLERANCE},
     )
-    if values[top] >= -optimum.fun:
-        return SmoothingChoice(float(np.exp(grid[top])), float(values[top]), folds)
-    return SmoothingChoice(float(np.exp(optimum.x)), -float(optimum.fun), folds)
+    best = optimum.x
+    value = -optimum.fun
+    if values[top] >= value:
+        best = grid[top]
+        value = values[top]
+    return SmoothingChoice(float(np.exp(best)), float(value), folds)
 
 
 @checked_arguments()

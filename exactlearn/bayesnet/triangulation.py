@@ -141,8 +141,9 @@ def _variant(
         return trial % len(RULES), 1.0 + spread * rng.random(n)
     if rng.random() < 0.1:
         rule = int(rng.integers(len(RULES)))
-    changed = rng.random(n) < max(2 / n, 0.1)
-    return rule, np.where(changed, preference * np.exp(rng.normal(size=n)), preference)
+    is_changed = rng.random(n) < max(2 / n, 0.1)
+    factors = np.exp(rng.normal(size=n))
+    return rule, np.where(is_changed, preference * factors, preference)
 
 
 def _matrix(adjacency: Adjacency) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ frontier that moves towards the targets.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,8 @@ def plan_elimination(
     number = {v: k for k, v in enumerate(unobserved)}
     adjacency: list[set[int]] = [set() for _ in unobserved]
     for v in families:
-        scope = {number[u] for u in (*network.parents[v], v) if u in number}
+        family = (*network.parents[v], v)
+        scope = {number[u] for u in family if u in number}
         for u in scope:
             adjacency[u] |= scope - {u}
     last = [number[v] for v in targets]
@@ -206,11 +207,11 @@ def eliminate_to_joint(
         scale = float(message.values.max())
         log_probability += _log(scale)
         if scale == 0.0:
-            return np.zeros([network.cardinalities[v] for v in targets]), -np.inf
+            return np.zeros(network.cardinalities[list(targets)]), -np.inf
         if message.scope:
-            waiting[position[message.scope[0]]].append(
-                Factor(message.scope, message.values / scale)
-            )
+            receiver = position[message.scope[0]]
+            scaled = Factor(message.scope, message.values / scale)
+            waiting[receiver].append(scaled)
 
     joint = _product(of_targets, scope, network.cardinalities)
     total = float(joint.sum())
@@ -228,11 +229,15 @@ def _reduced(
 ) -> Factor:
     """Return the family of a variable given the evidence, its axes in order of elimination."""
     family = (*network.parents[variable], variable)
-    observed = tuple(int(row[v]) if row[v] >= 0 else slice(None) for v in family)
     unobserved = [v for v in family if row[v] < 0]
     scope = sorted(unobserved, key=position.__getitem__)
-    values = network.tables[variable][observed]
-    return Factor(tuple(scope), values.transpose([unobserved.index(v) for v in scope]))
+    axes = [unobserved.index(v) for v in scope]
+    # The part of the table at the observed states.
+    places: list[Any] = []
+    for v in family:
+        places.append(slice(None) if v in scope else int(row[v]))
+    values = network.tables[variable][tuple(places)]
+    return Factor(tuple(scope), values.transpose(axes))
 
 
 def _summed_out(
@@ -242,12 +247,11 @@ def _summed_out(
     cardinalities: NDArray[np.int64],
 ) -> Factor:
     """Return the message of a variable: the product of its factors, summed over its states."""
-    scope = sorted(
-        frozenset().union(*(factor.scope for factor in factors)),
-        key=position.__getitem__,
-    )
+    variables = set().union(*(factor.scope for factor in factors))
+    scope = sorted(variables, key=position.__getitem__)
     product = _product(factors, scope, cardinalities)
-    return Factor(tuple(scope[1:]), product.sum(axis=scope.index(variable)))
+    # The variable is the first of the scope to be eliminated.
+    return Factor(tuple(scope[1:]), product.sum(axis=0))
 
 
 def _product(
