@@ -73,9 +73,11 @@ def aligned_codes(
                 f"{did_you_mean(state, of_model)}{cure}"
             )
         # They count as missing, and one warning lists them with their weights.
-        cells = np.bincount(codes[is_unseen], dataset.row_weights[is_unseen])
-        unseen_labels = np.unique(codes[is_unseen])
-        unseen_cells[name] = {labels[k]: float(cells[k]) for k in unseen_labels}
+        unseen_codes = codes[is_unseen]
+        cells = np.bincount(unseen_codes, dataset.row_weights[is_unseen])
+        unseen_cells[name] = {
+            labels[code]: float(cells[code]) for code in np.unique(unseen_codes)
+        }
     report_unseen(unseen_cells, "missing")
     return aligned
 

@@ -347,7 +347,8 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
         """
         cells = np.arange(len(losses))
         columns = self.missing_cells[:, 1]
-        is_state = np.arange(losses.shape[1]) < self.cardinalities[columns, None]
+        states = np.arange(losses.shape[1])
+        is_state = states < self.cardinalities[columns, None]
         # The value itself is no alternative.
         is_state[cells, np.asarray(values, np.int64)] = False
         # An infinite loss is one, too.
@@ -678,7 +679,8 @@ def usable_columns(
             f"argument 'data': nothing to learn from, {dataset.n_rows} rows; expected a column "
             f"with two states{reasons}"
         )
-    return dataset, [x for x in columns if x in {*dataset.names, *dataset.left_out}]
+    coded = {*dataset.names, *dataset.left_out}
+    return dataset, [column for column in columns if column in coded]
 
 
 def _table_of(value: Any, name: str) -> Any:

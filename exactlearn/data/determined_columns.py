@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from exactlearn._runtime.offsets import offsets
 from exactlearn.data.labels import MAX_LISTED, first_listed
 from exactlearn.errors import ColumnWarning, warn_caller
 
@@ -68,7 +69,7 @@ class _States(NamedTuple):
 def _states_of(codes: Codes, cardinalities: NDArray[np.int64]) -> _States:
     """Return the signatures, counts and a row of each state."""
     n_rows, n_columns = codes.shape
-    first = np.append(0, np.cumsum(cardinalities + 1))
+    first = offsets(cardinalities + 1)
     sums = np.zeros(first[-1])
     counts = np.zeros(first[-1], np.int64)
     rows = np.zeros(first[-1], np.int64)
@@ -81,23 +82,31 @@ def _states_of(codes: Codes, cardinalities: NDArray[np.int64]) -> _States:
         n_states = int(cardinalities[v]) + 1
         sums[of_column] = np.bincount(states, draws, n_states)
         counts[of_column] = np.bincount(states, minlength=n_states)
-        rows[first[v] + states] = np.arange(n_rows)
-    return _States(first[:-1], sums, counts, rows)
+        rows[of_column][states] = np.arange(n_rows)
+    return _States(
+        first=first[:-1],
+        sums=sums,
+        counts=counts,
+        rows=rows,
+    )
 
 
 def _functions_of(v: int, codes: Codes, states: _States) -> NDArray[np.bool_]:
     """Return whether each column is a function of column v, by the signatures, shape (columns,)."""
     first, sums, counts, rows = states
-    of_column = np.arange(first[v], first[v] + codes[:, v].max() + 2)
+    # The states of column v, the missing cell first, that some row has.
+    n_states = codes[:, v].max() + 2
+    of_column = first[v] + np.arange(n_states)
     used = of_column[counts[of_column] > 0]
     # The state of each column in a row of each state of this one, and the signatures that follow.
-    images = codes[rows[used]].astype(np.int64) + 1 + first
-    expected = np.bincount(images.ravel(), np.repeat(sums[used], len(first)), len(sums))
-    is_function: NDArray[np.bool_] = ~np.logical_or.reduceat(expected != sums, first)
+    images = codes[rows[used]] + (first + 1)
+    signatures = np.repeat(sums[used], len(first))
+    expected = np.bincount(images.ravel(), signatures, len(sums))
+    differs: NDArray[np.bool_] = np.logical_or.reduceat(expected != sums, first)
     # Their missing cells must be in the same rows.
-    is_function &= sums[first] == sums[first[v]]
-    is_function[v] = False
-    return is_function
+    differs |= sums[first] != sums[first[v]]
+    differs[v] = True
+    return ~differs
 
 
 def _are_beyond_chance(states: _States) -> NDArray[np.bool_]:
@@ -108,12 +117,18 @@ def _are_beyond_chance(states: _States) -> NDArray[np.bool_]:
     first = states.first
     counts = states.counts.copy()
     counts[first] = 0  # missing cells do not count
+    # Logarithm of the number of different orders of each column's cells.
     totals = np.add.reduceat(counts, first)
-    orders = gammaln(totals + 1) - np.add.reduceat(gammaln(counts + 1), first)
+    equal_orders = np.add.reduceat(gammaln(counts + 1), first)
+    orders = gammaln(totals + 1) - equal_orders
+    # Logarithm of the number of functions between each two columns.
     n_states = np.add.reduceat(counts > 0, first, dtype=np.int64)
-    functions = np.outer(n_states, np.log(np.maximum(n_states, 1)))
+    log_states = np.log(np.maximum(n_states, 1))
+    functions = np.outer(n_states, log_states)
+    # The bound holds for all pairs together.
     n_pairs = len(first) * (len(first) - 1)
-    are_beyond: NDArray[np.bool_] = orders - functions > log(n_pairs / MAX_PROBABILITY)
+    limit = log(n_pairs / MAX_PROBABILITY)
+    are_beyond: NDArray[np.bool_] = orders - functions > limit
     return are_beyond
 
 
@@ -141,30 +156,40 @@ def determined_columns(
     if n_columns < 2 or not n_rows:
         return DeterminedColumns([], [])
     states = _states_of(codes, cardinalities)
-    is_function = np.array([_functions_of(v, codes, states) for v in range(n_columns)])
+    columns = range(n_columns)
+    is_function = np.array([_functions_of(v, codes, states) for v in columns])
     is_function &= _are_beyond_chance(states)
+    is_mutual = is_function & is_function.T
 
     def determines(source: int, column: int) -> bool:
         """Return whether a column has one state in all rows of each state of another one."""
-        row_of_state = states.rows[states.first[source] + 1 + codes[:, source]]
-        return bool((codes[row_of_state, column] == codes[:, column]).all())
+        states_of_rows = states.first[source] + 1 + codes[:, source]
+        row_of_state = states.rows[states_of_rows]
+        images = codes[row_of_state, column]
+        return np.array_equal(images, codes[:, column])
 
     # Columns that determine each other are copies: one group.
     groups: dict[int, list[int]] = {}
     seen: set[int] = set()
-    for v in range(n_columns):
-        if v not in seen:
-            equal = np.flatnonzero(is_function[v] & is_function[:, v]).tolist()
-            groups[v] = [v, *(u for u in equal if determines(v, u))]
-            seen.update(groups[v])
+    for v in columns:
+        if v in seen:
+            continue
+        equal = np.flatnonzero(is_mutual[v]).tolist()
+        copies = [u for u in equal if determines(v, u)]
+        groups[v] = [v, *copies]
+        seen.update(groups[v])
     # A group is reported once, with the first source that determines it.
     functions: list[tuple[int, int]] = []
+    is_coarser = is_function & ~is_mutual
     for v in groups:
-        sources = np.flatnonzero(is_function[:, v] & ~is_function[v]).tolist()
-        source = next((u for u in sources if u in groups and determines(u, v)), None)
-        if source is not None:
-            functions.append((v, source))
-    return DeterminedColumns([g for g in groups.values() if len(g) > 1], functions)
+        for source in np.flatnonzero(is_coarser[:, v]).tolist():
+            if source in groups and determines(source, v):
+                functions.append((v, source))
+                break
+    return DeterminedColumns(
+        copies=[group for group in groups.values() if len(group) > 1],
+        functions=functions,
+    )
 
 
 def warn_of_determined_columns(
@@ -183,7 +208,10 @@ def warn_of_determined_columns(
     quoted = [*map(repr, names)]
     parts: list[str] = []
     if copies:
-        groups = [" = ".join(quoted[v] for v in group[:MAX_LISTED]) for group in copies]
+        groups = []
+        for group in copies:
+            equal = [quoted[v] for v in group[:MAX_LISTED]]
+            groups.append(" = ".join(equal))
         parts.append(f"equal, but for names of states: {first_listed(groups)}")
     if functions:
         pairs = [f"{quoted[v]} by {quoted[source]}" for v, source in functions]

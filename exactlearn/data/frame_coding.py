@@ -212,11 +212,13 @@ def _values_of_states(
     order = np.lexsort((rank[column.codes], column.numbers[column.codes], codes))
     counts = np.bincount(codes + 1, minlength=len(states) + 1)  # missing cells first
     # The lower median of each state's cells.
-    middle = np.cumsum(counts)[:-1] + (counts[1:] - 1) // 2
-    rows = order[middle]
+    first = np.cumsum(counts)[:-1]
+    counts = counts[1:]
+    rows = order[first + (counts - 1) // 2]
     # A bin without cells takes the cell nearest to its middle.
-    for k in np.flatnonzero(counts[1:] == 0).tolist():
-        distances = np.abs(column.numbers - np.mean(interval(states[k])))
+    for k in np.flatnonzero(counts == 0).tolist():
+        middle = np.mean(interval(states[k]))
+        distances = np.abs(column.numbers - middle)
         nearest = np.lexsort((column.numbers, distances))[0]
         rows[k] = np.argmax(column.codes == nearest)
     values: pd.Series[Any] = cells.iloc[rows]
@@ -282,7 +284,8 @@ def _fitted_values(
         if _holds_number(dtype, number):
             in_type[k] = int(number) if number.is_integer() else number
         elif pd.api.types.is_object_dtype(dtype):
-            in_type[k] = cells.iloc[int(np.argmax(column.codes == k))]
+            first_row = int(np.argmax(column.codes == k))
+            in_type[k] = cells.iloc[first_row]
         elif pd.api.types.is_string_dtype(dtype):
             in_type[k] = column.labels[k]
     return in_type
@@ -302,10 +305,10 @@ def _holds_number(dtype: Any, number: float) -> bool:
 
 def _read(frame: "pd.DataFrame", names: Sequence[str]) -> LabelledRows:
     """Return the columns as labels, under these names; a later frame may have other categories."""
-    rows = frame_rows(frame.set_axis(list(names), axis=1)).read(MISSING_SYMBOLS)
-    return replace(
-        rows, columns=[replace(column, listed=()) for column in rows.columns]
-    )
+    renamed = frame.set_axis(list(names), axis=1)
+    rows = frame_rows(renamed).read(MISSING_SYMBOLS)
+    columns = [replace(column, listed=()) for column in rows.columns]
+    return replace(rows, columns=columns)
 
 
 def _is_cut(rows: LabelledRows, column: Column) -> bool:
@@ -371,7 +374,8 @@ def entropy_edges(
     # What the description of a cut takes, relative to all rows (Fayyad and Irani).
     total = max(weights.sum(), 2.0)
     n_classes = len(np.unique(classes))
-    cost = (np.log2(total - 1) + np.log2(3.0**n_classes - 2)) / total
+    description = np.log2(total - 1) + np.log2(3.0**n_classes - 2)
+    cost = description / total
     classifier = DecisionTreeClassifier(criterion="entropy", min_impurity_decrease=cost)
     # The library's single precision holds places.
     tree = classifier.fit(places[:, None], classes, weights).tree_

@@ -7,13 +7,9 @@ of all variables).
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.offsets import offsets
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-
-
-def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each variable's columns begin, and the end, shape (variables + 1,)."""
-    return np.concatenate(([0], np.cumsum(cardinalities))).astype(np.int64)
 
 
 def one_hot(dataset: Dataset) -> NDArray[np.float64]:
@@ -37,7 +33,8 @@ def one_hot(dataset: Dataset) -> NDArray[np.float64]:
            [nan, nan, nan]])
     """
     sizes = dataset.cardinalities
-    states = np.arange(sizes.sum()) - first_states(sizes)[:-1].repeat(sizes)
+    first = offsets(sizes)[:-1]
+    states = np.arange(sizes.sum()) - first.repeat(sizes)
     codes = dataset.codes.repeat(sizes, axis=1)
     return np.where(codes == MISSING, np.nan, codes == states)
 
@@ -54,8 +51,10 @@ def mean_proportions(dataset: Dataset) -> NDArray[np.float64]:
     [0.33, 0.67]
     """
     sizes = dataset.cardinalities
-    counts = np.nansum(one_hot(dataset) * dataset.row_weights[:, None], axis=0)
-    totals = np.add.reduceat(counts, first_states(sizes)[:-1]).repeat(sizes)
+    weighted = one_hot(dataset) * dataset.row_weights[:, None]
+    counts = np.nansum(weighted, axis=0)
+    totals = np.add.reduceat(counts, offsets(sizes)[:-1])
+    totals = totals.repeat(sizes)
     proportions: NDArray[np.float64] = 1 / sizes.repeat(sizes)
     np.divide(counts, totals, out=proportions, where=totals > 0)
     return proportions
@@ -93,8 +92,10 @@ def states_of_cells(dataset: Dataset) -> NDArray[np.bool_]:
     >>> states_of_cells(Dataset([[-1, -1]], ("a", "b"), (("x", "y"), ("u", "v", "w")))).tolist()
     [[True, True, False], [True, True, True]]
     """
-    sizes = dataset.cardinalities[dataset.missing_cells[:, 1]]
-    return np.arange(dataset.cardinalities.max(initial=1)) < sizes[:, None]
+    columns = dataset.missing_cells[:, 1]
+    sizes = dataset.cardinalities[columns]
+    largest = dataset.cardinalities.max(initial=1)
+    return np.arange(largest) < sizes[:, None]
 
 
 def cell_probabilities(
@@ -122,6 +123,8 @@ def cell_probabilities(
     of_cells = np.zeros(is_state.shape)
     of_cells[is_state] = proportions[is_missing].clip(min=0.0)
     totals = of_cells.sum(axis=1, keepdims=True)
-    probabilities: NDArray[np.float64] = is_state / is_state.sum(axis=1, keepdims=True)
+    # A cell without any positive proportion keeps the uniform distribution.
+    n_states = is_state.sum(axis=1, keepdims=True)
+    probabilities: NDArray[np.float64] = is_state / n_states
     np.divide(of_cells, totals, out=probabilities, where=totals > 0)
     return probabilities

@@ -81,7 +81,8 @@ def parse_spec(text: str) -> tuple[str, dict[str, str]]:
     """
     for form in _FORMS:
         mechanism, *names = form.split(":")
-        pattern = ":".join([mechanism, *(f"({_PARTS[name]})" for name in names)])
+        groups = [f"({_PARTS[name]})" for name in names]
+        pattern = ":".join([mechanism, *groups])
         if match := re.fullmatch(pattern, text):
             parts = dict(zip(names, match.groups(), strict=True))
             if 0 < float(parts.get("P", 0.5)) < 1 and int(parts.get("K", 1)) > 0:
@@ -200,8 +201,9 @@ def simulate_missingness(
     if isinstance(spec, MissingnessGraph) or "<-" in spec:
         graph = as_missingness_graph(spec)
         if tables is None:
-            shapes = _shapes(dataset, graph).items()
-            tables = {name: rng.beta(1.0, 1.0, size=shape) for name, shape in shapes}
+            tables = {}
+            for name, shape in _shapes(dataset, graph).items():
+                tables[name] = rng.beta(1.0, 1.0, size=shape)
     elif tables is not None:
         raise OptionError(
             f"tables: {spec!r} has its own probabilities; give a missingness graph"
@@ -223,13 +225,15 @@ def _mechanism(
     parts: Mapping[str, str],
 ) -> tuple[MissingnessGraph, Tables]:
     """Return the graph and the tables of ``mcar:P`` and ``mar:P``."""
-    probabilities = np.array(float(parts["P"]))
+    proportion = float(parts["P"])
+    probabilities = np.array(proportion)
     causes: tuple[str, ...] = ()
     if mechanism == "mar":
-        driver, probabilities = _driver(dataset, float(parts["P"]), parts.get("NAME"))
+        driver, probabilities = _driver(dataset, proportion, parts.get("NAME"))
         causes = (driver,)
-    graph = MissingnessGraph({v: causes for v in dataset.names if v not in causes})
-    return graph, dict.fromkeys(graph.variables, probabilities)
+    hidden = [name for name in dataset.names if name not in causes]
+    graph = MissingnessGraph(dict.fromkeys(hidden, causes))
+    return graph, dict.fromkeys(hidden, probabilities)
 
 
 def hide_by_graph(
@@ -279,9 +283,9 @@ def hide_by_graph(
     parents = graph.parents(names)
     columns = [names.index(name) for name in graph.variables]
     # A cell that is missing itself is not hidden again, whatever its value.
-    causes = {
-        u for v, family in zip(columns, parents, strict=True) for u in family if u != v
-    }
+    causes: set[int] = set()
+    for column, family in zip(columns, parents, strict=True):
+        causes.update(cause for cause in family if cause != column)
     require_complete(
         dataset,
         "the causes of missing cells need",
@@ -291,14 +295,16 @@ def hide_by_graph(
     shapes = _shapes(dataset, graph)
     codes = dataset.codes.copy()
     # Values of the causes: states of variables, then indicators.
-    values = np.column_stack([codes.clip(min=0), codes[:, columns] == MISSING])
+    is_missing = codes[:, columns] == MISSING
+    values = np.column_stack([codes.clip(min=0), is_missing])
     for k in topological_order([*((),) * n, *parents]):
         if k < n:
             continue
         name = graph.variables[k - n]
         column = columns[k - n]
         table = _checked(tables, name, shapes[name])
-        probability = table[tuple(values[:, u] for u in parents[k - n])]
+        family = parents[k - n]
+        probability = table[tuple(values[:, family].T)]
         drawn = rng.random(dataset.n_rows) if uniform is None else uniform[:, column]
         # No mechanism hides a whole column: one cell is drawn to stay.
         observed = np.flatnonzero(codes[:, column] != MISSING)
@@ -313,8 +319,11 @@ def hide_by_graph(
 def _shapes(dataset: Dataset, graph: MissingnessGraph) -> dict[str, tuple[int, ...]]:
     """Return the shape of the table of each indicator."""
     sizes = [*dataset.cardinalities.tolist(), *[2] * len(graph.variables)]
-    families = zip(graph.variables, graph.parents(dataset.names), strict=True)
-    return {name: tuple(map(sizes.__getitem__, family)) for name, family in families}
+    families = graph.parents(dataset.names)
+    shapes = {}
+    for name, family in zip(graph.variables, families, strict=True):
+        shapes[name] = tuple(sizes[cause] for cause in family)
+    return shapes
 
 
 def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -395,12 +404,15 @@ def _with_a_number_hidden(
         n_hidden = count
         if is_mnar:
             # A cell of each state stays.
-            room = np.maximum(np.bincount(column[rows], minlength=size) - 1, 0)
+            counts = np.bincount(column[rows], minlength=size)
+            room = np.maximum(counts - 1, 0)
             enough = np.flatnonzero(room >= count)
             if "S" in parts:
                 state = int(parts["S"])
+            elif len(enough):
+                state = int(rng.choice(enough))
             else:
-                state = int(rng.choice(enough) if len(enough) else room.argmax())
+                state = int(room.argmax())
             if state >= size:
                 raise OptionError(
                     f"mnar of state index {state}: variable {name!r} has only the indices "

@@ -18,6 +18,7 @@ holds a comma, a semicolon or ``<-`` cannot be written so: make a :class:`Missin
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -70,9 +71,11 @@ class MissingnessGraph(Displayed, shown="kind variables"):
 
     def __post_init__(self) -> None:
         """Check the graph, and leave out empty lists of indicators: equal graphs compare equal."""
-        given = self.indicator_causes
-        causes = {name: tuple(self.causes[name]) for name in self.causes}
-        indicators = {name: tuple(given[name]) for name in given if given[name]}
+        causes = {name: tuple(named) for name, named in self.causes.items()}
+        indicators = {}
+        for name, named in self.indicator_causes.items():
+            if named:
+                indicators[name] = tuple(named)
         vars(self).update(causes=causes, indicator_causes=indicators)
         # Indicators are those of variables that have missing cells.
         for name, indicator_causes in indicators.items():
@@ -105,8 +108,11 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     def _indicator_parents(self) -> list[list[int]]:
         """The indicators that each one depends on, by index."""
         order = self.variables
-        indicators = self.indicator_causes
-        return [[*map(order.index, indicators.get(name, ()))] for name in order]
+        parents = []
+        for name in order:
+            causes = self.indicator_causes.get(name, ())
+            parents.append([*map(order.index, causes)])
+        return parents
 
     @property
     def kind(self) -> MissingnessKind:
@@ -117,7 +123,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         Indicators as causes change nothing: they are observed.
         """
         # Indicators as causes are observed, and change nothing.
-        all_causes = {cause for causes in self.causes.values() for cause in causes}
+        all_causes = {*chain.from_iterable(self.causes.values())}
         if not all_causes:
             return "MCAR"
         return "MNAR" if all_causes & self.causes.keys() else "MAR"
@@ -148,11 +154,15 @@ class MissingnessGraph(Displayed, shown="kind variables"):
                 raise FormatError(
                     f"missingness graph: two statements for {name!r}; put all its causes into one"
                 )
-            matches = {item: re.fullmatch(r"missing *\((.+)\)", item) for item in items}
-            causes[name] = tuple(item for item in items if not matches[item])
-            indicators = (
-                match[1].strip() for match in map(matches.get, items) if match
-            )
+            variables: list[str] = []
+            indicators: list[str] = []
+            for item in items:
+                match = re.fullmatch(r"missing *\((.+)\)", item)
+                if match is None:
+                    variables.append(item)
+                else:
+                    indicators.append(match[1].strip())
+            causes[name] = tuple(variables)
             indicator_causes[name] = tuple(indicators)
         return cls(causes, indicator_causes)
 
@@ -160,11 +170,23 @@ class MissingnessGraph(Displayed, shown="kind variables"):
     def statements(self) -> tuple[str, ...]:
         """The statement of each variable with missing cells, in the grammar of this module."""
         statements = []
+        for name, family in self._families("missing({})").items():
+            statements.append(f"{name} <- {', '.join(family)}".rstrip(" "))
+        return tuple(statements)
+
+    def _families(self, indicator: str) -> dict[str, list[str]]:
+        """Return the causes of each variable's indicator, first variables and then indicators.
+
+        Parameters
+        ----------
+        indicator
+            The name of the indicator of a variable, to be formatted with that.
+        """
+        families = {}
         for name, causes in self.causes.items():
             indicators = self.indicator_causes.get(name, ())
-            items = [*causes, *(f"missing({variable})" for variable in indicators)]
-            statements.append(f"{name} <- {', '.join(items)}".rstrip(" "))
-        return tuple(statements)
+            families[name] = [*causes, *map(indicator.format, indicators)]
+        return families
 
     def __str__(self) -> str:
         """Return the text of the graph, as :meth:`parse` takes it."""
@@ -181,8 +203,9 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         """
         order = self.variables
         # Through indicators of other variables, to the variables that these depend on.
-        chain = ancestors(self._indicator_parents, map(order.index, variables))
-        return frozenset(cause for k in chain for cause in self.causes[order[k]])
+        indicators = ancestors(self._indicator_parents, map(order.index, variables))
+        causes = [self.causes[order[k]] for k in indicators]
+        return frozenset(chain.from_iterable(causes))
 
     def check(self, names: Sequence[str]) -> None:
         """Raise an `OptionError` if a variable of the graph is not among some names.
@@ -220,7 +243,8 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         self.check(dataset.names)
         for name, column in zip(dataset.names, dataset.codes.T, strict=True):
             if name not in self.causes and MISSING in column:
-                place = dataset.row_place(int(np.argmax(column == MISSING)))
+                row = int(np.argmax(column == MISSING))
+                place = dataset.row_place(row)
                 raise DataError(
                     f"column {name!r}, {place}: a missing cell, but the missingness graph says "
                     "that this variable has none; add the "
@@ -244,9 +268,7 @@ class MissingnessGraph(Displayed, shown="kind variables"):
         self.check(names)
         places = [*names, *self._indicators]
         families = []
-        for name, causes in self.causes.items():
-            indicators = self.indicator_causes.get(name, ())
-            family = [*causes, *(f"{INDICATOR}{variable}" for variable in indicators)]
+        for family in self._families(INDICATOR + "{}").values():
             families.append(tuple(map(places.index, family)))
         return families
 

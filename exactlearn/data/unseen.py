@@ -48,7 +48,8 @@ def report_unseen(counts: Counts, unseen: Unseen) -> None:
     for name, values in counts.items():
         if values:
             labels = [f"{label!r} ({cells:g})" for label, cells in values.items()]
-            columns.append(f"column {name!r}: {first_listed(labels, ' values')}")
+            listed = first_listed(labels, " values")
+            columns.append(f"column {name!r}: {listed}")
     if not columns:
         return
     listed = "; ".join(columns)

@@ -36,11 +36,11 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.offsets import offsets
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import (
     cell_probabilities,
-    first_states,
     mean_proportions,
     one_hot,
     with_proportions,
@@ -140,7 +140,7 @@ class Regressions:
     @property
     def first(self) -> NDArray[np.int64]:
         """Where the states of each variable begin, shape (variables,)."""
-        return first_states(self.sizes)[:-1]
+        return offsets(self.sizes)[:-1]
 
     def sums(self, values: Matrix) -> Matrix:
         """Return the sum over each variable's states, shape (variables, ...)."""
@@ -284,7 +284,7 @@ class ChainedLogistic:
         table
             As for :class:`~exactlearn.imputation.learning.CellModel`, as is what is returned.
         """
-        first = first_states(table.cardinalities)
+        first = offsets(table.cardinalities)
 
         def renew(proportions: Matrix, v: int, rows: NDArray[np.bool_]) -> Matrix:
             weights = self.weights[first[v] : first[v + 1]]
@@ -369,7 +369,7 @@ def chained(
     # Variables with the fewest missing cells first.
     order = np.argsort(n_missing, kind="stable")
     renewed = np.flatnonzero(n_missing) if variables is None else [*variables]
-    first = first_states(dataset.cardinalities)
+    first = offsets(dataset.cardinalities)
     for _ in range(rounds):
         before = proportions.copy()
         for v in order[np.isin(order, renewed)].tolist():

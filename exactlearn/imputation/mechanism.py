@@ -30,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
+from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.indicators import first_states, one_hot, states_of_cells
+from exactlearn.data.indicators import one_hot, states_of_cells
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.learning import averaged_posterior
 
@@ -406,7 +407,7 @@ def _gains_by_others(
         counts = indicator.T.astype(np.float64) @ weighted
         proportion = weights @ indicator / weights.sum()
         statistic += rel_entr(counts, proportion[:, None] * weighted.sum(axis=0))
-    first = first_states(dataset.cardinalities)[:-1]
+    first = offsets(dataset.cardinalities)[:-1]
     gains: NDArray[np.float64] = np.add.reduceat(statistic, first, axis=1)
     gains -= _penalty(dataset) * (dataset.cardinalities - 1)
     gains[:, dataset.cardinalities < 2] = -np.inf

@@ -36,12 +36,13 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.em import fit_em, fit_with_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, DatasetLike
-from exactlearn.data.indicators import first_states, one_hot
+from exactlearn.data.indicators import one_hot
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.pdg.learn.starts import chow_liu_parents
@@ -159,7 +160,7 @@ def _tables(dataset: Dataset) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
     observed_counts = (~missing * weights).T @ states
     missing_counts = (missing * weights).T @ states
     counts = np.stack([observed_counts, missing_counts], axis=-1)
-    first = first_states(dataset.cardinalities)
+    first = offsets(dataset.cardinalities)
     for v in np.flatnonzero(missing.any(axis=0)).tolist():
         for u in range(dataset.n_variables):
             table = counts[v, first[u] : first[u + 1]]

@@ -40,11 +40,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.offsets import offsets
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import (
     cell_probabilities,
-    first_states,
     mean_proportions,
     one_hot,
     with_proportions,
@@ -203,7 +203,7 @@ def _chained(
     proportions = with_proportions(dataset, mean_proportions(dataset))
     inputs = proportions.copy()
     codes = np.where(missing, np.nan, dataset.codes)
-    first = first_states(dataset.cardinalities)
+    first = offsets(dataset.cardinalities)
 
     def renew(_: Matrix, v: int, hidden: NDArray[np.bool_]) -> Matrix:
         of_variable = slice(first[v], first[v + 1])

@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.offsets import offsets
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.indicators import first_states, mean_proportions, with_proportions
+from exactlearn.data.indicators import mean_proportions, with_proportions
 from exactlearn.imputation import logistic
 from exactlearn.imputation.logistic import Regressions, fit_logistic
 from tests.strategies import datasets
@@ -95,7 +96,7 @@ def test_posterior_is_a_distribution_and_the_loop_by_hand(table):
     model = fit_logistic(table)
     found = model.posterior(table)
     assert found.sum(axis=1) == pytest.approx(1.0)
-    first, missing = first_states(table.cardinalities), table.codes < 0
+    first, missing = offsets(table.cardinalities), table.codes < 0
     shares = with_proportions(table, mean_proportions(table))
     for _ in range(logistic.ROUNDS):
         before = shares.copy()
