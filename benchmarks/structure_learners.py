@@ -22,14 +22,13 @@ import numpy as np
 
 from benchmarks.measuring import machine
 from benchmarks.scoring import peer_learner
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import read_network
 from exactlearn.graphs.comparison import structural_hamming_distance
 from exactlearn.graphs.equivalence import consistent_extension, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.scores import Score, parse_score
+from exactlearn.scoring.scores import Score, parse_score, total_score
 from exactlearn.solvers import solve
 from exactlearn.structure.equivalence_search import equivalence_search
 

@@ -27,7 +27,7 @@ from exactlearn.scoring.scores import (
     Score,
     ScoreLike,
     score_tolerance,
-    scored_family,
+    total_score,
     total_weight,
 )
 from exactlearn.solvers.constraints import MaxParents
@@ -66,16 +66,6 @@ class Solution(ByValue, shown="score values"):
     def order(self) -> tuple[float, tuple[tuple[int, ...], ...], list[int]]:
         """The key that sorts solutions: the best first, then by parents and values."""
         return -round(self.score, 9), self.parents, self.values.tolist()
-
-
-def total_score(
-    dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
-) -> float:
-    """Return the score of a DAG on complete data: the sum over its families."""
-    return sum(
-        scored_family(dataset, child, tuple(ps), score)
-        for child, ps in enumerate(parents)
-    )
 
 
 def require_score(

@@ -19,7 +19,6 @@ from exactlearn.augmentation.families import FamilyRules, network_problem
 from exactlearn.augmentation.solutions import (
     Incumbent,
     Solution,
-    total_score,
 )
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -29,7 +28,7 @@ from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.properties import Domain, is_convex
-from exactlearn.scoring.scores import Score, score_tolerance, total_weight
+from exactlearn.scoring.scores import Score, score_tolerance, total_score, total_weight
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.component_solver import DEFAULTS, SolverParameters

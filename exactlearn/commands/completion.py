@@ -44,12 +44,12 @@ from exactlearn.imputation import MODES
 from exactlearn.imputation.learning import Imputed
 from exactlearn.imputation.methods import AVERAGING, METHODS
 from exactlearn.imputation.missingness_diagnosis import (
-    causes_in_words,
     diagnosed_missingness_graph,
     indicator_tests,
     recommendation,
 )
 from exactlearn.reporting.records import (
+    causes_in_words,
     completion_record,
     learning_record,
     ranking_record,

@@ -17,7 +17,6 @@ from exactlearn import augmentation
 from exactlearn._runtime.argument_kinds import one_of, refusal
 from exactlearn._runtime.arguments import check_fields, checked_arguments
 from exactlearn._runtime.display import Displayed
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.dataset import (
@@ -45,6 +44,7 @@ from exactlearn.imputation.learning import (
     learned,
     likeliest,
 )
+from exactlearn.scoring.scores import total_score
 
 Mode = Literal[
     "stacked", "averaged", "posterior", "mpe", "multiple", "augmentation", "mode"

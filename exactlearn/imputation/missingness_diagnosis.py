@@ -331,25 +331,6 @@ def _tree(dataset: Dataset) -> BayesianNetwork:
     return fit_em(dataset, chow_liu_parents(dataset, rate), smoothing=SMOOTHING).model
 
 
-def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
-    """Return the causes of the missing cells of each variable, in words.
-
-    Examples
-    --------
-    >>> causes_in_words(MissingnessGraph.parse("a <- b, a; c <- missing(a); d <-"))
-    {'a': 'b, their own value', 'c': 'whether a is missing', 'd': 'nothing'}
-    """
-    words = {}
-    for name, causes in graph.causes.items():
-        texts = [cause for cause in causes if cause != name]
-        if name in causes:
-            texts.append("their own value")
-        for variable in graph.indicator_causes.get(name, ()):
-            texts.append(f"whether {variable} is missing")
-        words[name] = ", ".join(texts) or "nothing"
-    return words
-
-
 class Recommendation(NamedTuple):
     """Recommended estimator of parameters from incomplete rows.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.exact import Ranking
     from exactlearn.augmentation.solutions import Augmentation
     from exactlearn.data.dataset import Dataset
+    from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.pdg.compile.compile import Compilation
     from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.solvers.result import Result
@@ -156,6 +157,26 @@ def size_in_words(dataset: "Dataset") -> str:
     """Return the size of a table in words."""
     missing = len(dataset.missing_cells)
     return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {missing} missing cells"
+
+
+def causes_in_words(graph: "MissingnessGraph") -> dict[str, str]:
+    """Return the causes of the missing cells of each variable, in words.
+
+    Examples
+    --------
+    >>> from exactlearn.data.missingness_graph import MissingnessGraph
+    >>> causes_in_words(MissingnessGraph.parse("a <- b, a; c <- missing(a); d <-"))
+    {'a': 'b, their own value', 'c': 'whether a is missing', 'd': 'nothing'}
+    """
+    words = {}
+    for name, causes in graph.causes.items():
+        texts = [cause for cause in causes if cause != name]
+        if name in causes:
+            texts.append("their own value")
+        for variable in graph.indicator_causes.get(name, ()):
+            texts.append(f"whether {variable} is missing")
+        words[name] = ", ".join(texts) or "nothing"
+    return words
 
 
 def support_records(

@@ -500,6 +500,18 @@ FUNCTION_ERROR = 8.0
 """Units in the last place by which a function of a count, as the log-gamma one, is off at most."""
 
 
+def total_score(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    score: Score,
+) -> float:
+    """Return the score of a DAG on complete data: the sum over its families."""
+    return sum(
+        scored_family(dataset, child, tuple(family), score)
+        for child, family in enumerate(parents)
+    )
+
+
 def score_tolerance(n_variables: int, rows: float) -> float:
     """Return the difference of two networks' scores, in nats, that counts as none.
 

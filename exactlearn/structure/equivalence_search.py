@@ -39,7 +39,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.display import ByValue
 from exactlearn._runtime.progress import counted
-from exactlearn.augmentation.solutions import require_score, total_score
+from exactlearn.augmentation.solutions import require_score
 from exactlearn.data.dataset import (
     Dataset,
     DatasetLike,
@@ -52,7 +52,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured, consistent_extension, cpdag
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.scoring.properties import Domain, is_equivalent
-from exactlearn.scoring.scores import Score, ScoreLike
+from exactlearn.scoring.scores import Score, ScoreLike, total_score
 from exactlearn.scoring.set_sums import SetValues
 
 MIN_GAIN = 1e-6

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
-from exactlearn.augmentation.solutions import require_score, total_score
+from exactlearn.augmentation.solutions import require_score
 from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -20,7 +20,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
-from exactlearn.scoring.scores import Score, family_score, total_weight
+from exactlearn.scoring.scores import Score, family_score, total_score, total_weight
 
 if TYPE_CHECKING:
     import pandas as pd

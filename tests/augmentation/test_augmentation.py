@@ -12,7 +12,7 @@ from exactlearn.augmentation import (
     gadget_problem,
 )
 from exactlearn.augmentation.hill_climber import best_climb, climb
-from exactlearn.augmentation.solutions import Incumbent, total_score
+from exactlearn.augmentation.solutions import Incumbent
 from exactlearn.augmentation.task import (
     Task,
     fitted_completion,
@@ -22,7 +22,7 @@ from exactlearn.augmentation.task import (
 )
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, total_score
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]

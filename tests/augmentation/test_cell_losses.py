@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import exactlearn as el
 from exactlearn.augmentation.coordinate_ascent import cell_losses
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import TooLargeError
+from exactlearn.scoring.scores import total_score
 from tests.graph_oracle import dags
 from tests.own_scores import K2
 from tests.strategies import incomplete_datasets

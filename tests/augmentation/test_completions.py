@@ -6,11 +6,17 @@ import pytest
 from exactlearn.augmentation.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.families import FamilyRules, parent_sets
 from exactlearn.augmentation.gadget import enumerable_families, reduced
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.scoring.scores import (
+    AIC,
+    BIC,
+    BDeu,
+    PenalisedLikelihood,
+    score_family,
+    total_score,
+)
 from exactlearn.scoring.terms import TermTables
 from tests.augmentation_oracle import best_per_completion, completions, random_table
 

@@ -23,7 +23,7 @@ from exactlearn.augmentation.neighbourhood import (
     prune_groups,
     with_prefix,
 )
-from exactlearn.augmentation.solutions import Incumbent, Solution, total_score
+from exactlearn.augmentation.solutions import Incumbent, Solution
 from exactlearn.augmentation.task import (
     Task,
     fitted_completion,
@@ -36,7 +36,14 @@ from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.incremental_tables import table_cells
-from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.scoring.scores import (
+    AIC,
+    BIC,
+    BDeu,
+    PenalisedLikelihood,
+    score_family,
+    total_score,
+)
 from exactlearn.solvers import solve
 from exactlearn.solvers.ordering import heuristic_network
 from exactlearn.solvers.root import CuttingPlanes, cluster_multipliers

@@ -7,9 +7,8 @@ import pytest
 
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.exact import best_solutions
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import CheckError, OptionError
-from exactlearn.scoring.scores import BIC, BDeu
+from exactlearn.scoring.scores import BIC, BDeu, total_score
 from tests.augmentation_oracle import best_per_completion, random_table, solution_scores
 
 

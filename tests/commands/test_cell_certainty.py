@@ -8,10 +8,10 @@ import pytest
 
 import exactlearn as el
 from exactlearn.augmentation.coordinate_ascent import cell_losses
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.row_completion import posterior_cells
 from exactlearn.commands import completion as command
 from exactlearn.instances import locate
+from exactlearn.scoring.scores import total_score
 from tests.command_line import invoke, run, run_json
 
 TABLE = el.read_dataset(locate("cancer-mcar", ".csv"))

@@ -12,11 +12,11 @@ from exactlearn.formats.graph_file import read_missingness
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.imputation.missingness_diagnosis import (
-    causes_in_words,
     diagnosed_missingness_graph,
     indicator_tests,
     recommendation,
 )
+from exactlearn.reporting.records import causes_in_words
 from tests.command_line import run, run_json
 
 GRAPH = "lung <- smoke; dysp <- bronc, smoke; xray <-"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -13,7 +12,7 @@ from exactlearn.data.missingness import hide
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
-from exactlearn.scoring.scores import BIC, BDeu
+from exactlearn.scoring.scores import BIC, BDeu, total_score
 from exactlearn.solvers import solve
 from exactlearn.structure.learned_counts import ESS, MAX_PARENTS, learned_counts
 from exactlearn.structure.structural_em import structural_em

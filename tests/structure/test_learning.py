@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import exactlearn as el
-from exactlearn.augmentation.solutions import total_score
 from exactlearn.errors import DataError
+from exactlearn.scoring.scores import total_score
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
 from exactlearn.structure import selection, structure_search
 from tests.brute_force import is_acyclic

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import augment
-from exactlearn.augmentation.solutions import Incumbent, total_score
+from exactlearn.augmentation.solutions import Incumbent
 from exactlearn.augmentation.task import Task, mode_completion
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
-from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family
+from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family, total_score
 from exactlearn.solvers import solve
 from exactlearn.structure.structural_em import _Alternation, structural_em
 from tests.augmentation_oracle import all_dags, random_table
