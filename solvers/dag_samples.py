@@ -26,6 +26,7 @@ from .sum_kernels import (
     ParentSums,
     Scratch,
     SetSums,
+    gather_terms,
     list_supersets,
     look_beyond,
     power_of_two,
@@ -136,16 +137,12 @@ def _draw_layer(
 ) -> int:
     """Return the next layer as bits; ``before`` is negative for the first one."""
     n_beyond = look_beyond(placed, sums, scratch)
-    list_supersets(placed, -outer.exponent[placed], n_beyond, scratch)
+    # outer(S + T), relative to the weights of T, in one block
+    list_supersets(placed, -outer.exponent[placed], n_beyond, n_beyond, scratch)
+    gather_terms(0, 1 << n_beyond, 0, 0.0, outer, powers, scratch)
     _look_back(before, n_beyond, sums, powers, scratch)
     high = scratch.high
     low = scratch.low
-    # outer(S + T), relative to the weights of T
-    for t in range(1 << n_beyond):
-        union = np.uint64(scratch.union[t])
-        scale = power_of_two(scratch.shift[t] + outer.exponent[union], powers)
-        high[t] = outer.high[union] * scale
-        low[t] = outer.low[union] * scale
     layer = 0
     for j in range(n_beyond - 1, -1, -1):
         half = 1 << j

@@ -74,3 +74,34 @@ def subtract_multiple(
             high[t + step], low[t + step], factor_high, factor_low
         )
         high[t], low[t] = add(high[t], low[t], -scaled_high, -scaled_low)
+
+
+@in_place_kernel
+def append_multiples(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    step: int,
+    factor_high: float,
+    factor_low: float,
+) -> None:
+    """Write multiples of the first ``step`` numbers behind them."""
+    for t in range(step):
+        high[t + step], low[t + step] = product(
+            high[t], low[t], factor_high, factor_low
+        )
+
+
+@in_place_kernel
+def add_multiples(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    term_high: NDArray[np.float64],
+    term_low: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    n_terms: int,
+) -> None:
+    """Add to some numbers terms times powers of two."""
+    for t in range(n_terms):
+        high[t], low[t] = add(
+            high[t], low[t], term_high[t] * scale[t], term_low[t] * scale[t]
+        )

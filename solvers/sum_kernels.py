@@ -2,6 +2,9 @@
 
 The formulas stand in :mod:`exactlearn.solvers.sums`. A number stands as a pair of doubles, relative
 to a power of two that is kept for its set: ``(high + low) * 2 ** exponent``.
+
+The variables beyond a set are split into early and late ones. The sets of early ones make a block,
+which lies in the fastest memory; there is a block for each set of late ones.
 """
 
 from typing import NamedTuple
@@ -16,9 +19,16 @@ from .double_double import (
     SUM_ERROR,
     UNIT_SQUARE,
     add,
-    product,
+    add_multiples,
+    append_multiples,
     subtract_multiple,
 )
+
+MAX_EARLY = 8
+"""Most early variables: of 256 sets, all that a kernel needs takes some 30 kB."""
+
+MAX_FIRST = 3
+"""Variables that are summed out of all blocks together, as their steps in one are too short."""
 
 SMALLEST = -1000
 """Smaller powers of two are taken for 0: nothing that is added to is smaller than 2^-20."""
@@ -70,7 +80,7 @@ class Extensions(NamedTuple):
 class Scratch(NamedTuple):
     """The variables beyond one set, and the sets T of these, as a kernel takes them.
 
-    The first six have shape (n,), the others shape (2 ** n,).
+    The first six have shape (n,), the others shape (2 ** (n + 1),).
     """
 
     variable: NDArray[np.int64]
@@ -81,6 +91,8 @@ class Scratch(NamedTuple):
     earlier_low: NDArray[np.float64]
     union: NDArray[np.int64]
     shift: NDArray[np.int64]
+    late_union: NDArray[np.int64]
+    late_shift: NDArray[np.int64]
     high: NDArray[np.float64]
     low: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -89,6 +101,7 @@ class Scratch(NamedTuple):
     copy_low: NDArray[np.float64]
     part_high: NDArray[np.float64]
     part_low: NDArray[np.float64]
+    scale: NDArray[np.float64]
 
 
 def no_sums(exponent: NDArray[np.int64]) -> SetSums:
@@ -99,24 +112,12 @@ def no_sums(exponent: NDArray[np.int64]) -> SetSums:
 
 def scratch_space(n: int) -> Scratch:
     """Return the scratch space of a thread, for n variables."""
-    n_sets = 1 << n
     return Scratch(
-        variable=np.zeros(n, np.int64),
-        exponent=np.zeros(n, np.int64),
-        factor=np.zeros(n),
-        factor_low=np.zeros(n),
-        earlier=np.zeros(n),
-        earlier_low=np.zeros(n),
-        union=np.zeros(n_sets, np.int64),
-        shift=np.zeros(n_sets, np.int64),
-        high=np.zeros(n_sets),
-        low=np.zeros(n_sets),
-        error=np.zeros(n_sets),
-        sum_error=np.zeros(n_sets),
-        copy_high=np.zeros(n_sets),
-        copy_low=np.zeros(n_sets),
-        part_high=np.zeros(n_sets),
-        part_low=np.zeros(n_sets),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        *np.zeros((4, n)),
+        *np.zeros((4, 2 << n), np.int64),
+        *np.zeros((9, 2 << n)),
     )
 
 
@@ -325,18 +326,63 @@ def look_beyond(members: int, sums: ParentSums, scratch: Scratch) -> int:
 
 @in_place_kernel
 def list_supersets(
-    members: int, exponent: int, n_beyond: int, scratch: Scratch
+    members: int, exponent: int, n_early: int, n_beyond: int, scratch: Scratch
 ) -> None:
-    """List a set with each set T of the variables beyond it, and the exponents of their weights."""
-    scratch.union[0] = members
-    scratch.shift[0] = exponent
-    for j in range(n_beyond):
-        half = 1 << j
+    """List the sets of early variables, those of late ones, and the exponents of their weights.
+
+    Those of late variables hold the set itself, too, and its exponent.
+    """
+    scratch.union[0] = 0
+    scratch.shift[0] = 0
+    _list_sets(0, n_early, scratch.union, scratch.shift, scratch)
+    scratch.late_union[0] = members
+    scratch.late_shift[0] = exponent
+    _list_sets(n_early, n_beyond, scratch.late_union, scratch.late_shift, scratch)
+
+
+@in_place_kernel
+def _list_sets(
+    begin: int,
+    end: int,
+    union: NDArray[np.int64],
+    shift: NDArray[np.int64],
+    scratch: Scratch,
+) -> None:
+    """List the sets of some of the variables beyond, each with the first entry added."""
+    half = 1
+    for j in range(begin, end):
         bit = 1 << scratch.variable[j]
-        shift = scratch.exponent[j]
+        exponent = scratch.exponent[j]
         for t in range(half):
-            scratch.union[half + t] = scratch.union[t] | bit
-            scratch.shift[half + t] = scratch.shift[t] + shift
+            union[half + t] = union[t] | bit
+            shift[half + t] = shift[t] + exponent
+        half <<= 1
+
+
+@in_place_kernel
+def gather_terms(
+    late: int,
+    n_terms: int,
+    begin: int,
+    rounding: float,
+    outer: SetSums,
+    powers: NDArray[np.float64],
+    scratch: Scratch,
+) -> None:
+    """Write ``outer(S + T)`` of a block, relative to the weights of T, from a place on.
+
+    Their errors grow by ``rounding`` times the terms.
+    """
+    members = scratch.late_union[late]
+    late_shift = scratch.late_shift[late]
+    for t in range(n_terms):
+        union = np.uint64(members | scratch.union[t])
+        shift = late_shift + scratch.shift[t] + outer.exponent[union]
+        scale = power_of_two(shift, powers)
+        high = outer.high[union] * scale
+        scratch.high[begin + t] = high
+        scratch.low[begin + t] = outer.low[union] * scale
+        scratch.error[begin + t] = outer.error[union] * scale + high * rounding
 
 
 @in_place_kernel
@@ -350,40 +396,106 @@ def spread(
 ) -> None:
     """Add to ``inner(S + T)`` the terms of some sets S of one size, for all T."""
     n = len(sums.high)
-    high = scratch.high
-    low = scratch.low
     for members in sets:
-        sum_high = inner.high[members]
-        sum_low = inner.low[members]
-        error = inner.error[members]
         n_beyond = look_beyond(members, sums, scratch)
-        list_supersets(members, inner.exponent[members], n_beyond, scratch)
-        # the products over T, with their signs; bounds on rounding of the terms, and of their sum
-        size = n - n_beyond
+        n_early = min(n_beyond, MAX_EARLY)
+        n_late = n_beyond - n_early
+        list_supersets(members, inner.exponent[members], n_early, n_beyond, scratch)
+        # the products over early variables and those over late ones, with their signs
+        sum_high = inner.high[members]
+        scratch.high[0] = -sum_high
+        scratch.low[0] = -inner.low[members]
+        _append_products(0, n_early, scratch.high, scratch.low, scratch)
+        scratch.copy_high[0] = 1.0
+        scratch.copy_low[0] = 0.0
+        _append_products(n_early, n_late, scratch.copy_high, scratch.copy_low, scratch)
+        # bounds on rounding of the terms, and of the sums of 2 ** |S + T| terms
         of_product = n_beyond * (PRODUCT_ERROR + SUM_ERROR * n) * UNIT_SQUARE
-        of_sum = 2.0 * SUM_ERROR * UNIT_SQUARE * (1 << size)
-        high[0] = -sum_high
-        low[0] = -sum_low
-        scratch.error[0] = error + sum_high * of_product
+        of_sum = 2.0 * SUM_ERROR * UNIT_SQUARE * (1 << (n - n_beyond))
+        scratch.error[0] = inner.error[members] + sum_high * of_product
         scratch.sum_error[0] = sum_high * of_sum
-        for j in range(n_beyond):
-            half = 1 << j
+        for j in range(n_early):
             factor = scratch.factor[j]
-            factor_low = scratch.factor_low[j]
+            half = 1 << j
             for t in range(half):
-                high[half + t], low[half + t] = product(
-                    high[t], low[t], -factor, -factor_low
-                )
                 scratch.error[half + t] = scratch.error[t] * factor
                 scratch.sum_error[half + t] = scratch.sum_error[t] * (2.0 * factor)
-        # each term to its set
-        for t in range(1, 1 << n_beyond):
-            union = np.uint64(scratch.union[t])
-            scale = power_of_two(scratch.shift[t] - inner.exponent[union], powers)
-            shard.high[union], shard.low[union] = add(
-                shard.high[union], shard.low[union], high[t] * scale, low[t] * scale
-            )
-            shard.error[union] += (scratch.error[t] + scratch.sum_error[t]) * scale
+        for late in range(1 << n_late):
+            _add_block(late, 1 << n_early, inner.exponent, shard, powers, scratch)
+
+
+@in_place_kernel
+def _append_products(
+    first: int,
+    n_variables: int,
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    scratch: Scratch,
+) -> None:
+    """Write the products over all sets of some of the variables beyond behind a first number."""
+    for j in range(n_variables):
+        append_multiples(
+            high,
+            low,
+            1 << j,
+            -scratch.factor[first + j],
+            -scratch.factor_low[first + j],
+        )
+
+
+@in_place_kernel
+def _add_block(
+    late: int,
+    n_terms: int,
+    exponent: NDArray[np.int64],
+    shard: SetSums,
+    powers: NDArray[np.float64],
+    scratch: Scratch,
+) -> None:
+    """Add the terms of a block to the sums of its supersets, relative to their exponents."""
+    members = scratch.late_union[late]
+    late_shift = scratch.late_shift[late]
+    for t in range(n_terms):
+        union = np.uint64(members | scratch.union[t])
+        shift = late_shift + scratch.shift[t] - exponent[union]
+        scratch.scale[t] = power_of_two(shift, powers)
+        scratch.part_high[t] = shard.high[union]
+        scratch.part_low[t] = shard.low[union]
+    # the products over all variables, behind those over early ones
+    append_multiples(
+        scratch.high,
+        scratch.low,
+        n_terms,
+        scratch.copy_high[late],
+        scratch.copy_low[late],
+    )
+    add_multiples(
+        scratch.part_high,
+        scratch.part_low,
+        scratch.high[n_terms:],
+        scratch.low[n_terms:],
+        scratch.scale,
+        n_terms,
+    )
+    factor = abs(scratch.copy_high[late])
+    sum_factor = factor * (1 << _size(late))
+    # the set itself gets no term
+    for t in range(late == 0, n_terms):
+        union = np.uint64(members | scratch.union[t])
+        shard.high[union] = scratch.part_high[t]
+        shard.low[union] = scratch.part_low[t]
+        bound = scratch.error[t] * factor + scratch.sum_error[t] * sum_factor
+        shard.error[union] += bound * scratch.scale[t]
+
+
+@in_place_kernel
+def _size(members: int) -> int:
+    """Return the number of members of a set."""
+    size = 0
+    while members:
+        members &= members - 1
+        size += 1
+    return size
 
 
 @in_place_kernel
@@ -402,62 +514,97 @@ def extend(
     for place in range(len(sets)):
         members = sets[place]
         n_beyond = look_beyond(members, sums, scratch)
-        list_supersets(members, -outer.exponent[members], n_beyond, scratch)
-        # the sums of all extensions, with bounds on their errors and on those of this sum
-        of_sum = n_beyond * (PRODUCT_ERROR + SUM_ERROR * (n + 1)) * UNIT_SQUARE
-        n_early = n_beyond // 2
+        n_early = min((n_beyond + 1) // 2, MAX_EARLY)
         n_late = n_beyond - n_early
-        is_early = (1 << n_early) - 1
-        high[0] = 0.0
-        low[0] = 0.0
-        scratch.error[0] = 0.0
-        for t in range(1, 1 << n_beyond):
-            union = np.uint64(scratch.union[t])
-            scale = power_of_two(scratch.shift[t] + outer.exponent[union], powers)
-            high[t] = outer.high[union] * scale
-            low[t] = outer.low[union] * scale
-            scratch.error[t] = (outer.error[union] * scale) + high[t] * of_sum
-            # a copy in which the late variables are the low bits
-            turned = np.uint64((t >> n_early) | ((t & is_early) << n_late))
-            scratch.copy_high[turned] = high[t]
-            scratch.copy_low[turned] = low[t]
-        scratch.copy_high[0] = 0.0
-        scratch.copy_low[0] = 0.0
-        # all terms, by one variable after the other: the errors add up
-        for j in range(n_beyond - 1, -1, -1):
-            for t in range(1 << j):
-                scratch.error[t] += scratch.factor[j] * scratch.error[(1 << j) + t]
-        # the late variables summed out, and from the copy the early ones
-        for j in range(n_beyond - 1, n_early - 1, -1):
-            subtract_multiple(
-                high, low, 1 << j, scratch.factor[j], scratch.factor_low[j]
-            )
-        for j in range(n_early - 1, -1, -1):
-            subtract_multiple(
-                scratch.copy_high,
-                scratch.copy_low,
-                1 << (n_late + j),
-                scratch.factor[j],
-                scratch.factor_low[j],
-            )
+        list_supersets(members, -outer.exponent[members], n_early, n_beyond, scratch)
+        # the late variables summed out, and from copies the early ones
+        of_sum = n_beyond * (PRODUCT_ERROR + SUM_ERROR * (n + 1)) * UNIT_SQUARE
+        _sum_blocks(n_early, n_late, of_sum, outer, powers, scratch)
         only_root = extensions.only_root[place]
         _sum_only_roots(high, low, 0, n_early, scratch, only_root)
         _sum_only_roots(
-            scratch.copy_high,
-            scratch.copy_low,
-            n_early,
-            n_late,
-            scratch,
-            only_root,
+            scratch.copy_high, scratch.copy_low, n_early, n_late, scratch, only_root
         )
         # the sum itself
+        _sum_out(high, low, 0, n_early, 0, scratch)
         for j in range(n_early - 1, -1, -1):
-            subtract_multiple(
-                high, low, 1 << j, scratch.factor[j], scratch.factor_low[j]
-            )
+            _add_bounds(scratch.error, 1 << j, scratch.factor[j])
         extensions.high[place] = -high[0]
         extensions.low[place] = -low[0]
         extensions.error[place] = scratch.error[0]
+
+
+@in_place_kernel
+def _sum_blocks(
+    n_early: int,
+    n_late: int,
+    rounding: float,
+    outer: SetSums,
+    powers: NDArray[np.float64],
+    scratch: Scratch,
+) -> None:
+    """Sum the late variables out of all blocks, and the early ones out of copies.
+
+    Blocks come in the order of their sets of late variables. Where a set has none of some variable,
+    its block waits for the one with that variable, and stands before it: as many blocks wait as the
+    set has members.
+    """
+    n_terms = 1 << n_early
+    n_first = min(n_early, MAX_FIRST)
+    for late in range(1 << n_late):
+        begin = _size(late) << n_early
+        gather_terms(late, n_terms, begin, rounding, outer, powers, scratch)
+        # the set itself is no extension
+        if late == 0:
+            scratch.high[0] = 0.0
+            scratch.low[0] = 0.0
+            scratch.error[0] = 0.0
+        # a copy, of which the first variables are left
+        for t in range(n_terms):
+            scratch.part_high[t] = scratch.high[begin + t]
+            scratch.part_low[t] = scratch.low[begin + t]
+        _sum_out(scratch.part_high, scratch.part_low, n_first, n_early, 0, scratch)
+        for t in range(1 << n_first):
+            at = (t << n_late) | late
+            scratch.copy_high[at] = scratch.part_high[t]
+            scratch.copy_low[at] = scratch.part_low[t]
+        # the late variables for which blocks have waited
+        j = n_early
+        while (late >> (j - n_early)) & 1:
+            begin -= n_terms
+            subtract_multiple(
+                scratch.high[begin:],
+                scratch.low[begin:],
+                n_terms,
+                scratch.factor[j],
+                scratch.factor_low[j],
+            )
+            _add_bounds(scratch.error[begin:], n_terms, scratch.factor[j])
+            j += 1
+    _sum_out(scratch.copy_high, scratch.copy_low, 0, n_first, n_late, scratch)
+
+
+@in_place_kernel
+def _sum_out(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    begin: int,
+    end: int,
+    lowest: int,
+    scratch: Scratch,
+) -> None:
+    """Sum some early variables out of terms, in which the first one is bit ``lowest``."""
+    for j in range(end - 1, begin - 1, -1):
+        subtract_multiple(
+            high, low, 1 << (lowest + j), scratch.factor[j], scratch.factor_low[j]
+        )
+
+
+@in_place_kernel
+def _add_bounds(error: NDArray[np.float64], step: int, factor: float) -> None:
+    """Add to the first ``step`` bounds multiples of the next ``step`` ones."""
+    for t in range(step):
+        error[t] += factor * error[t + step]
 
 
 @in_place_kernel

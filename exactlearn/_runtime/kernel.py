@@ -242,12 +242,16 @@ def _fingerprint(function: Callable[..., Any]) -> str:
     # The source, and how it is compiled.
     digest = sha256(Path(inspect.getfile(function)).read_bytes())
     digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
-    # What the kernel reads of its module: other kernels, constants and named tuples.
-    for name in sorted(function.__code__.co_names):
-        value = function.__globals__.get(name)
+    # What the module has of other files: kernels and numbers, which a kernel that is defined later
+    # may read for this one; and the constants and named tuples that this one reads.
+    for name, value in sorted(function.__globals__.items()):
         if isinstance(value, _Kernel) and value.folder:
             digest.update(f"{name} {value.folder.name}".encode())
-        elif isinstance(value, bool | int | float | str | tuple):
+        elif isinstance(value, bool | int | float):
+            digest.update(f"{name} {value!r}".encode())
+        elif name not in function.__code__.co_names:
+            continue
+        elif isinstance(value, str | tuple):
             digest.update(f"{name} {value!r}".encode())
         else:
             digest.update(_fields(value).encode())

@@ -102,6 +102,24 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(two_files):
     assert run(two_files) == "False 2010 True"
 
 
+LATER = """from exactlearn._runtime.kernel import kernel
+from inner_kernel import inner
+@kernel
+def outer(x):
+    return middle(x)
+@kernel
+def middle(x):
+    return inner(x)
+"""
+
+
+def test_a_change_is_seen_through_a_kernel_defined_later(two_files):
+    (two_files / "outer_kernel.py").write_text(LATER)
+    assert run(two_files) == "False 2 True"
+    (two_files / "inner_kernel.py").write_text(INNER.format(200))
+    assert run(two_files) == "False 201 True"
+
+
 TUPLE = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
 READER = """from exactlearn._runtime.kernel import kernel
 from pair import Pair
