@@ -258,7 +258,6 @@ def run_query(options: Query, output: Output) -> Answer:
         "posterior": answer.posterior,
         "probability_of_evidence": answer.probability_of_evidence,
     }
-    n_facts = len(record)
     if options.do:
         # Other answers are those of the network without the arcs into what is set.
         model = el.queries.mutilated_network(model, options.do)
@@ -283,7 +282,7 @@ def run_query(options: Query, output: Output) -> Answer:
     if options.independences:
         record |= _independences(model, evidence, targets)
     shown = dict(record)
-    if len(record) > n_facts and not targets:  # another answer was asked for
+    if len(record) > 4 and not targets:  # another answer was asked for
         del shown["posterior"]
     return output.save(record, shown=shown, remarks=remarks)
 

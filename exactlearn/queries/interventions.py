@@ -60,6 +60,5 @@ def mutilated_network(model: Any, do: Mapping[str, str | float]) -> BayesianNetw
         variable = model.index(name)
         code = model.state_index(variable, label_of(state))
         parents[variable] = ()
-        tables[variable] = np.zeros(model.cardinalities[variable])
-        tables[variable][code] = 1.0
+        tables[variable] = np.eye(model.cardinalities[variable])[code]
     return replace(model, parents=tuple(parents), tables=tuple(tables))

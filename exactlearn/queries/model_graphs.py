@@ -5,11 +5,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.decision_graph import DecisionGraph, as_model, assemble
 from exactlearn.structure.averaged_prediction import NetworkMixture
 from exactlearn.structure.posterior import StructurePosterior
 
@@ -23,18 +22,12 @@ GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 """The decision graph of each network that was compiled, as long as the network is kept."""
 
 
-_as_model = instance_of(
-    (BayesianNetwork, DecisionGraph, NaiveBayes, NetworkMixture),
-    "a BayesianNetwork, a DecisionGraph or a NaiveBayes",
-    "read a file with read_model(path)",
-)
-
-
 def as_answering(value: Any, name: str) -> Answering:
     """Return a model; a posterior over networks stands for the average over drawn ones."""
     if isinstance(value, StructurePosterior):
-        value = value.mixture()
-    model: Answering = _as_model(value, name)
+        return value.mixture()
+    is_mixture = isinstance(value, NetworkMixture)
+    model: Answering = value if is_mixture else as_model(value, name)
     return model
 
 

@@ -98,12 +98,12 @@ class Answer(Displayed):
     probability_of_evidence, log_probability_of_evidence
         The first may underflow to zero when there is much evidence, the natural logarithm not.
     evidence
-        What was given: for each observed variable its state, with the weight 1.
+        What was given: for each variable that was observed or set its state, with the weight 1.
     model
         The model that was asked; under an intervention the network without the arcs into the
         variables that were set.
     do
-        What was set by intervention, as ``evidence``.
+        What was set by intervention.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Answer(Displayed):
     log_probability_of_evidence: float
     evidence: dict[str, dict[str, float]] = field(default_factory=dict)
     model: Answering | None = field(default=None, compare=False)
-    do: dict[str, dict[str, float]] = field(default_factory=dict)
+    do: Evidence = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return the posteriors of the first targets, and the probability of the evidence."""
@@ -208,9 +208,15 @@ def query(
     Answer(smoke: yes 0.5028, no 0.4972; P(evidence) 0.8065)
     """
     evidence = evidence or {}
+    do = do or {}
+    for name in evidence.keys() & do.keys():
+        raise OptionError(
+            f"variable {name!r} is set by 'do' and stands in the evidence, too: leave it out of one"
+            " of them"
+        )
     if do:
         model = mutilated_network(model, do)
-    states = with_interventions(evidence, do)
+    states = {**evidence, **do}
     # A query is that of a table with one row.
     codes = coded_evidence(model, states)
     if targets is None:
@@ -223,39 +229,15 @@ def query(
     for v, (posterior,) in zip(variables, posteriors, strict=True):
         probabilities = zip(model.states[v], posterior.tolist(), strict=True)
         answers[model.names[v]] = dict(probabilities)
-    # The state of each variable that is observed or set, with the weight 1.
-    observed: dict[str, dict[str, float]] = {}
-    interventions: dict[str, dict[str, float]] = {}
-    for v in np.flatnonzero(codes >= 0).tolist():
-        name = model.names[v]
-        given = observed if name in evidence else interventions
-        given[name] = {model.states[v][codes[v]]: 1.0}
+    observed = np.flatnonzero(codes >= 0).tolist()
     return Answer(
         posterior=answers,
         probability_of_evidence=exp(log_probability),
         log_probability_of_evidence=float(log_probability),
-        evidence=observed,
+        evidence={model.names[v]: {model.states[v][codes[v]]: 1.0} for v in observed},
         model=model,
-        do=interventions,
+        do=dict(do),
     )
-
-
-def with_interventions(evidence: Evidence, do: Evidence | None) -> Evidence:
-    """Return the states of all variables that are observed or set by intervention.
-
-    Raises
-    ------
-    OptionError
-        If a variable is both.
-    """
-    interventions = do or {}
-    for name in evidence:
-        if name in interventions:
-            raise OptionError(
-                f"variable {name!r} is set by 'do' and stands in the evidence, too: leave it out"
-                " of one of them"
-            )
-    return {**evidence, **interventions}
 
 
 @checked_arguments()
@@ -741,18 +723,9 @@ def conditional(model: Model, evidence: Evidence | None) -> DecisionGraph:
 
 def refuse_evidence(evidence: Evidence, do: Evidence | None = None) -> NoReturn:
     """Raise the `DataError` of evidence that has probability zero."""
-    place = "the model"
-    if do:
-        place = f"the intervention do({_listed(do)})"
+    shown = ", ".join(f"{name}={label_of(state)}" for name, state in evidence.items())
+    place = f"the intervention on {', '.join(do)}" if do else "the model"
     raise DataError(
-        f"the evidence {_listed(evidence)} has probability zero under {place}, so it has no"
-        " posterior; correct it, or use a model with smoothed parameters"
+        f"the evidence {shown} has probability zero under {place}, so it has no posterior;"
+        " correct it, or use a model with smoothed parameters"
     )
-
-
-def _listed(states: Evidence) -> str:
-    """Return the states of variables as a message has them."""
-    texts = []
-    for name, state in states.items():
-        texts.append(f"{name}={label_of(state)}")
-    return ", ".join(texts)

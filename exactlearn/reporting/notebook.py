@@ -123,7 +123,7 @@ def _drawing(value: Any) -> Drawing | None:
         case Answer(model=BayesianNetwork(names=names, parents=parents)):
             # The posteriors stand in the boxes of the network that was asked.
             plain = network_drawing(names, parents)
-            return with_posteriors(plain, value.posterior, value.evidence | value.do)
+            return with_posteriors(plain, value.posterior, value.evidence)
         case ArcStrengths() | StructurePosterior():
             return averaged_drawing(value.averaged(), value.edges)
         case PartiallyDirectedGraph():

@@ -15,25 +15,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.complete_data import full_counts, smoothed
-from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
+from exactlearn.bayesnet.variable_elimination import (
+    eliminate_to_joint,
+    plan_elimination,
+)
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING, NamedVariables
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import OptionError
-from exactlearn.graphs.dag import ancestors
-from exactlearn.scoring.scores import BDeu, Score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ INTERVAL = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NetworkMixture(NamedVariables, ByValue, shown="n_variables n_networks"):
+class NetworkMixture(NamedVariables, ByValue, shown="n_variables"):
     """Networks with weights, which answer queries by the mean of their probabilities.
 
     Parameters
@@ -82,11 +83,6 @@ class NetworkMixture(NamedVariables, ByValue, shown="n_variables n_networks"):
     states: tuple[tuple[str, ...], ...]
     networks: tuple[BayesianNetwork, ...]
     weights: Floats
-
-    @property
-    def n_networks(self) -> int:
-        """Number of different networks."""
-        return len(self.networks)
 
     @checked_arguments()
     def log_likelihood_rows(
@@ -128,18 +124,16 @@ class NetworkMixture(NamedVariables, ByValue, shown="n_variables n_networks"):
             Shape (rows, states of all variables one after the other), an observed cell with 1 at
             its state; and shape (rows,), ``-inf`` for a row that all networks hold impossible.
         """
-        mean = np.zeros((len(codes), int(self.cardinalities.sum())))
+        mean = np.zeros((len(codes), self.cardinalities.sum()))
         logs = np.full(len(codes), -np.inf)
         for network, weight in zip(self.networks, self.weights, strict=True):
             posteriors, log_joint = eliminated(network, codes)
             log_joint += np.log(weight)
-            total = np.logaddexp(logs, log_joint)
-            # Each network counts by its probability of the row's evidence.
-            possible = np.isfinite(total)
-            added = np.exp(log_joint[possible] - total[possible])
-            mean[possible] *= 1.0 - added[:, np.newaxis]
-            mean[possible] += added[:, np.newaxis] * posteriors[possible]
-            logs = total
+            logs = np.logaddexp(logs, log_joint)
+            # Each network counts by its part of the probability of the row's evidence.
+            with np.errstate(invalid="ignore"):
+                part = np.nan_to_num(np.exp(log_joint - logs))
+            mean += part[:, np.newaxis] * (posteriors - mean)
         return mean, logs
 
 
@@ -183,24 +177,29 @@ def effect_under(
     dataset, pseudo_counted = _pseudo_counted(posterior, "bdeu")
     counts = cache(pseudo_counted)
     rng = np.random.default_rng(seed)
+    observed = np.full(len(names), MISSING, np.int16)
+    ends = [cause, outcome]
     effects = []
     for parents in posterior.networks.draw(n, rng):
         # Without its parents the cause may be observed in place of set.
         cut = list(parents)
         cut[cause] = ()
-        tables = []
-        for family in enumerate(cut):
-            tables.append(drawn_distributions(counts(*family), rng))
+        tables = [
+            drawn_distributions(table, rng) for table in starmap(counts, enumerate(cut))
+        ]
+        tables[cause] = np.full_like(tables[cause], 1.0 / len(tables[cause]))
         network = BayesianNetwork(names, dataset.states, tuple(cut), tuple(tables))
-        effects.append(_given_each_state(network, cause, outcome))
+        plan = plan_elimination(network, observed, ends)
+        joint, _ = eliminate_to_joint(network, observed, ends, plan)
+        effects.append(joint / joint.sum(axis=1, keepdims=True))
     # A row for each state of the cause and of the outcome.
-    states = product(dataset.states[cause], dataset.states[outcome])
-    frame = pd.DataFrame(states, columns=[names[cause], names[outcome]])
     lower, upper = np.quantile(effects, INTERVAL, axis=0)
-    frame["mean"] = np.mean(effects, axis=0).ravel()
-    frame["lower"] = lower.ravel()
-    frame["upper"] = upper.ravel()
-    return frame
+    states = product(dataset.states[cause], dataset.states[outcome])
+    return pd.DataFrame(states, columns=[names[v] for v in ends]).assign(
+        mean=np.mean(effects, axis=0).ravel(),
+        lower=lower.ravel(),
+        upper=upper.ravel(),
+    )
 
 
 def _pseudo_counted(
@@ -208,63 +207,31 @@ def _pseudo_counted(
 ) -> tuple[Dataset, FamilyCounts]:
     """Return the table of a posterior, and the counts of its families with pseudo-counts."""
     dataset = posterior.dataset
-    if dataset is None:
+    learned = posterior.learned
+    if dataset is None or not (dataset.is_complete or learned):
         raise OptionError(
-            "a posterior of a problem has no rows to estimate parameters from: make it from the"
-            " table, posterior(table)"
+            "parameters are estimated from complete rows or from expected counts, and this"
+            " posterior has neither: make it from the table, posterior(table), with"
+            " missing='expected' where cells are missing"
         )
-    counts: FamilyCounts = partial(full_counts, dataset)
-    if not dataset.is_complete:
-        if posterior.expected is None:
-            raise OptionError(
-                "cells are missing, and parameters need expected counts: make the posterior with"
-                " missing='expected', or complete the table first"
-            )
-        counts = posterior.expected.family
-    if smoothing == "bdeu":
-        return dataset, _with_score(counts, posterior.score)
-    if smoothing is None:
-        smoothing = choose_smoothing(dataset, posterior.best).smoothing
-    return dataset, lambda child, parents: counts(child, parents) + smoothing
-
-
-def _with_score(counts: FamilyCounts, score: Score | None) -> FamilyCounts:
-    """Return counts with the pseudo-counts of BDeu, ``ess`` over the number of cells."""
-    if not isinstance(score, BDeu):
+    counts = learned.counts.family if learned else partial(full_counts, dataset)
+    # BDeu spreads its pseudo-counts over all cells of a family.
+    ess: Any = getattr(posterior.score, "ess", None)
+    if smoothing == "bdeu" and ess is None:
         raise OptionError(
             "the pseudo-counts of the score are those of BDeu: make the posterior with score='bdeu'"
         )
-    ess = score.ess
+    if smoothing is None:
+        smoothing = choose_smoothing(dataset, posterior.best).smoothing
 
     def pseudo_counted(child: int, parents: Sequence[int]) -> Floats:
         table = counts(child, parents)
-        return table + ess / table.size
+        return table + (ess / table.size if smoothing == "bdeu" else smoothing)
 
-    return pseudo_counted
-
-
-def _given_each_state(network: BayesianNetwork, root: int, target: int) -> Floats:
-    """Return the distributions of a target given each state of a root."""
-    # Only ancestors of the target matter.
-    part = sorted({root, *ancestors(network.parents, [target])})
-    relevant = subnetwork(network, part)
-    n_states = len(network.states[root])
-    rows = np.full((n_states, len(part)), MISSING, np.int16)
-    rows[:, part.index(root)] = np.arange(n_states)
-    posteriors, _ = eliminated(relevant, rows)
-    first = offsets(relevant.cardinalities)
-    place = part.index(target)
-    return posteriors[:, first[place] : first[place + 1]]
+    return dataset, pseudo_counted
 
 
 def drawn_distributions(pseudo_counts: Floats, rng: np.random.Generator) -> Floats:
-    """Return distributions along the last axis, drawn from Dirichlet distributions.
-
-    Gamma variables are drawn as logarithms, since those of small pseudo-counts are no floats:
-    ``log Gamma(a) = log Gamma(a + 1) + log(U) / a`` in distribution.
-    """
-    logs = np.log(rng.standard_gamma(pseudo_counts + 1.0))
-    logs -= rng.standard_exponential(pseudo_counts.shape) / pseudo_counts
-    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    distributions: Floats = weights / weights.sum(axis=-1, keepdims=True)
-    return distributions
+    """Return distributions along the last axis, drawn from Dirichlet distributions."""
+    rows = pseudo_counts.reshape(-1, pseudo_counts.shape[-1])
+    return np.array(list(map(rng.dirichlet, rows))).reshape(pseudo_counts.shape)

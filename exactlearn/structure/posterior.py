@@ -29,7 +29,6 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, cpdag
 from exactlearn.scoring.candidates import n_families
-from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import solve
 from exactlearn.solvers.posterior import posterior_of_selections
@@ -41,6 +40,7 @@ from exactlearn.structure.averaged_prediction import (
     mixture_of,
 )
 from exactlearn.structure.ess_choice import with_score
+from exactlearn.structure.learned_counts import LearnedCounts
 from exactlearn.structure.learning import scoring_of
 from exactlearn.structure.network_distribution import (
     NetworkDistribution,
@@ -83,7 +83,7 @@ class StructurePosterior(
         The name of the prior, or ``beliefs``.
     dataset, score
         The table and the score of its parent sets; ``None`` where a problem was given.
-    expected
+    learned
         The expected counts that the scores are of, where cells are missing.
     unlisted
         How many parent sets a given problem does not list, of those with at most as many parents as
@@ -126,7 +126,7 @@ class StructurePosterior(
     prior: str = "uniform"
     dataset: Dataset | None = field(default=None, compare=False)
     score: Score | None = field(default=None, compare=False)
-    expected: ExpectedCounts | None = field(default=None, compare=False)
+    learned: LearnedCounts | None = field(default=None, compare=False)
     unlisted: int = 0
     left_out: Mapping[str, str] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
@@ -579,7 +579,7 @@ def posterior_of_scoring(
         counts=counts,
         dataset=dataset,
         score=scoring.score,
-        expected=scored.expected_counts,
+        learned=scored.learned,
         left_out=dataset.left_out,
     )
 

@@ -84,11 +84,6 @@ class Scored:
         return None if self.learned is None else self.learned.network
 
     @property
-    def expected_counts(self) -> ExpectedCounts | None:
-        """The expected counts that scores are of, where cells are missing."""
-        return None if self.learned is None else self.learned.counts
-
-    @property
     def remarks(self) -> list[str]:
         """The counts and the prior that score, bound and proof refer to."""
         remarks = []

@@ -196,7 +196,7 @@ def test_tiny_pseudo_counts_give_distributions(table):
 
 def test_what_has_no_parameters_is_refused(table):
     problem = el.candidate_parent_sets(table, "bdeu", prune=False)
-    with pytest.raises(OptionError, match="from the table"):
+    with pytest.raises(OptionError, match="has neither: make it from the table"):
         el.posterior(problem).log_likelihood_rows(table)
     incomplete = el.read_dataset("cancer-mcar")
     by_deletion = el.posterior(incomplete, max_parents=1, missing="d-mcar")

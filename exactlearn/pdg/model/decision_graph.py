@@ -507,9 +507,9 @@ as_graph = instance_of(
 )
 
 
-_model = instance_of(
+as_model = instance_of(
     (BayesianNetwork, DecisionGraph, NaiveBayes),
     "a BayesianNetwork, a DecisionGraph or a NaiveBayes",
     "read a file with read_model(path)",
 )
-register(pdg=as_graph, graph=as_graph, model=_model, p=_model, q=_model)
+register(pdg=as_graph, graph=as_graph, model=as_model, p=as_model, q=as_model)
