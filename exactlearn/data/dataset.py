@@ -397,24 +397,10 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
 
         # Refuses values that are no states.
         self.complete(values)
-        rows, columns = self.missing_cells.T
-        states = np.asarray(values, np.int64)
-        frame = pd.DataFrame(
-            {
-                "row": rows if self.row_index is None else self.row_index[rows],
-                "variable": [self.names[v] for v in columns],
-                "value": [
-                    self.states[v][k] for v, k in zip(columns, states, strict=True)
-                ],
-            }
-        )
-        if probabilities is not None:
-            frame["probability"] = probabilities[np.arange(len(states)), states]
-        if losses is not None:
-            best, loss = self.next_best(states, losses)
-            frame["next_best"] = best
-            frame["loss_of_next_best"] = loss
-        return frame
+        columns = completed_cells(self, values, probabilities, losses)
+        if self.row_index is not None:
+            columns["row"] = self.row_index[columns["row"]]
+        return pd.DataFrame(columns)
 
     @property
     def complete_rows(self) -> NDArray[np.bool_]:
@@ -542,6 +528,30 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             return float(rows.sum())
         used = self.weights > 0
         return float(self.weights[used] @ rows[used])
+
+
+def completed_cells(
+    dataset: Dataset,
+    values: Sequence[int] | NDArray[np.integer],
+    probabilities: NDArray[np.float64] | None = None,
+    losses: NDArray[np.float64] | None = None,
+) -> dict[str, Any]:
+    """Return the columns of :meth:`Dataset.completion_frame`, rows counted from 0."""
+    rows, variables = dataset.missing_cells.T
+    states = np.asarray(values, np.int64)
+    cells = zip(variables, states, strict=True)
+    columns: dict[str, Any] = {
+        "row": rows,
+        "variable": [dataset.names[v] for v in variables],
+        "value": [dataset.states[v][state] for v, state in cells],
+    }
+    if probabilities is not None:
+        columns["probability"] = probabilities[np.arange(len(states)), states]
+    if losses is not None:
+        best, loss = dataset.next_best(states, losses)
+        columns["next_best"] = best
+        columns["loss_of_next_best"] = loss
+    return columns
 
 
 def as_dataset(

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from itertools import compress
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.data.dataset import completed_cells
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.orientation import reversible_arcs
@@ -97,25 +98,20 @@ def completion_record(
     probability
         The key of the probability of the value.
     """
-    cells: list[dict[str, Any]] = []
-    for (row, v), value in zip(dataset.missing_cells.tolist(), values, strict=True):
-        cell: dict[str, Any] = {"row": row}
-        if dataset.lines is not None:
-            cell["line"] = int(dataset.lines[row])
-        cell["variable"] = dataset.names[v]
-        cell["value"] = dataset.states[v][int(value)]
-        cells.append(cell)
-    if probabilities is not None:
-        states = np.asarray(values, np.int64)
-        likely = probabilities[range(len(cells)), states]
-        for cell, p in zip(cells, likely.tolist(), strict=True):
-            cell[probability] = p
+    columns = completed_cells(dataset, values, probabilities, losses)
+    if dataset.lines is not None:
+        # The line stands behind the row.
+        lines = dataset.lines[columns["row"]]
+        columns = {"row": columns["row"], "line": lines, **columns}
+    names = {"probability": probability}
+    keys = [names.get(key, key) for key in columns]
+    # Objects of the standard types, as JSON has them.
+    entries = [np.array(column, object).tolist() for column in columns.values()]
+    cells = [dict(zip(keys, cell, strict=True)) for cell in zip(*entries, strict=True)]
     # JSON has no infinite numbers.
-    if losses is not None:
-        next_best, lost = dataset.next_best(values, losses)
-        for cell, name, loss in zip(cells, next_best, lost, strict=True):
-            cell["next_best"] = name
-            cell["loss_of_next_best"] = float(loss) if isfinite(loss) else None
+    for cell in cells:
+        if cell.get("loss_of_next_best") == inf:
+            cell["loss_of_next_best"] = None
     return cells
 
 
