@@ -103,12 +103,9 @@ def row_place(
     ('row 3 (index 2)', 'row 3 (line 5)')
     """
     if lines is not None:
-        label = f"line {lines[row]}"
-    elif index is not None:
-        label = f"index {index[row]}"
-    else:
-        label = f"index {row}"
-    return f"row {row + 1} ({label})"
+        return f"row {row + 1} (line {lines[row]})"
+    label = row if index is None else index[row]
+    return f"row {row + 1} (index {label})"
 
 
 def checked_codes(
@@ -447,15 +444,9 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     """Return the values of a series as labels; the categories of one are its listed states."""
     import pandas as pd  # takes long
 
-    listed: tuple[str, ...] = ()
-    if hasattr(series, "cat"):
-        listed = tuple(map(label_of, series.cat.categories))
-    is_mixed = False
-    if series.dtype == object:
-        kind = pd.api.types.infer_dtype(series)
-        is_mixed = kind.startswith("mixed")
+    categories = series.cat.categories if hasattr(series, "cat") else ()
     try:
-        if is_mixed:
+        if pd.api.types.infer_dtype(series).startswith("mixed"):
             # True equals 1, and 1 does not equal "1": as labels it is the reverse.
             series = series.map(_label_and_kind, na_action="ignore")
             codes, pairs = pd.factorize(series)
@@ -470,7 +461,7 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
         name=name,
         labels=labels,
         codes=codes.astype(code_type(len(labels))),
-        listed=listed,
+        listed=tuple(map(label_of, categories)),
     )
 
 
@@ -577,14 +568,15 @@ class NamedVariables:
                 f"expected two models of the same variables, but only one has {strange[0]!r}"
             )
         # Each state of one model must have one place in the other.
-        places: dict[str, list[int]] = {}
-        for name, states in ours.items():
-            places[name] = find_equal_states(theirs[name], states).tolist()
-            if sorted(places[name]) != [*range(len(states))]:
+        places: list[list[int]] = []
+        for name, of_model in theirs.items():
+            states = ours[name]
+            of_states = find_equal_states(of_model, states).tolist()
+            if sorted(of_states) != [*range(len(states))]:
                 raise OptionError(
                     "expected two models of the same variables with the same states, but of "
                     f"{name!r} one has the states {', '.join(states)} and the other "
-                    f"{', '.join(theirs[name])}"
+                    f"{', '.join(of_model)}"
                 )
-        variables = [*map(self.names.index, theirs)]
-        return variables, [places[name] for name in theirs]
+            places.append(of_states)
+        return [*map(self.names.index, theirs)], places

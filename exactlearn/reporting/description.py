@@ -333,11 +333,6 @@ def _listed(key: str, values: Sequence[Any]) -> str:
     return separator.join(texts)
 
 
-def unit_of(key: str) -> Unit:
-    """Return the unit of the numbers of a key; of a path, that of its last key."""
-    return UNITS.get(key.rpartition(".")[2], PLAIN)
-
-
 def number_of(key: str, value: float) -> str:
     """Return a number in the unit of its key; nothing where there is no number.
 
@@ -352,7 +347,7 @@ def number_of(key: str, value: float) -> str:
         # A search without a bound has an infinite one.
         is_absent = value != value or key in ("bound", "gap")
         return "" if is_absent else str(value)
-    unit = unit_of(key)
+    unit = UNITS.get(key, PLAIN)
     # The digits of what is nearly zero are rounding.
     is_tiny = unit == PLAIN and abs(value) < 1e-6
     digits = ".2g" if is_tiny else unit.digits
@@ -549,7 +544,8 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, Mapping) and key in ("posterior", "states"):
             yield from _states(value)
         elif isinstance(error, float) and isfinite(error):
-            yield key, _with_error(unit_of(key), value, error)
+            unit = UNITS.get(key, PLAIN)
+            yield key, _with_error(unit, value, error)
         else:
             yield key, text_of(key, value)
 

@@ -77,7 +77,6 @@ def network_drawing(
     names: Sequence[str],
     parents: Sequence[Sequence[int]],
     reversible: Iterable[Sequence[str]] | None = (),
-    strengths: Mapping[Arc, float] | None = None,
 ) -> Drawing:
     """Return the drawing of a DAG.
 
@@ -87,8 +86,6 @@ def network_drawing(
         The variables and the parents of each.
     reversible
         The reversible arcs, by name; ``None`` for those of the DAG's equivalence class.
-    strengths
-        Strength of arcs ``(from, to)``, 0 to 1.
     """
     position = {name: v for v, name in enumerate(names)}
     if reversible is None:
@@ -97,11 +94,8 @@ def network_drawing(
         marked = frozenset(
             (position[tail], position[head]) for tail, head in reversible
         )
-    return replace(
-        structure_drawing(NamedGraph.of(names, parents)),
-        reversible=marked,
-        strengths=strengths or {},
-    )
+    drawing = structure_drawing(NamedGraph.of(names, parents))
+    return replace(drawing, reversible=marked)
 
 
 def averaged_drawing(averaged: NamedGraph, edges: NDArray[np.float64]) -> Drawing:

@@ -19,7 +19,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.bootstrap import ArcStrengths
-from exactlearn.graphs.dag import named_parents
+from exactlearn.graphs.dag import named_parents, names_or_indices
 from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -135,12 +135,12 @@ def _drawing(value: Any) -> Drawing | None:
     if not isinstance(families, Sequence) or not families:
         return None
     names = getattr(value, "names", ()) or getattr(value, "variables", ())
-    return network_drawing(names or _numbers(len(families)), families, None)
+    return network_drawing(names_or_indices(names, families), families, None)
 
 
 def _partially_directed_drawing(graph: PartiallyDirectedGraph) -> Drawing | None:
     """Return the drawing of a pattern or a CPDAG; nothing of another graph."""
-    names = _numbers(graph.n_variables)
+    names = [*map(str, range(graph.n_variables))]
     arcs = [(names[a], names[b]) for a, b in graph.directed]
     edges = [(names[a], names[b]) for a, b in graph.undirected]
     with suppress(OptionError):
@@ -152,11 +152,6 @@ def _network_of(value: Any) -> BayesianNetwork | None:
     """Return the network that an object has, if it has one."""
     network = getattr(value, "network", None) or getattr(value, "model", None)
     return network if isinstance(network, BayesianNetwork) else None
-
-
-def _numbers(n: int) -> tuple[str, ...]:
-    """Return the names of variables that have none."""
-    return tuple(map(str, range(n)))
 
 
 def _record(value: Any) -> dict[str, Any]:
@@ -182,8 +177,9 @@ def _record(value: Any) -> dict[str, Any]:
 
 def _network_row(network: Any) -> dict[str, Any]:
     """Return score and parents of a network of a list, its variables named by numbers."""
-    names = _numbers(len(network.parents))
-    return {"score": network.score, "parents": named_parents(names, network.parents)}
+    parents = network.parents
+    names = names_or_indices(None, parents)
+    return {"score": network.score, "parents": named_parents(names, parents)}
 
 
 def _texts(value: Any) -> list[str]:

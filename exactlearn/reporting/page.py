@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from exactlearn._runtime.variable_arguments import parents_by_index
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import missingness_patterns
 from exactlearn.data.dataset import Dataset
@@ -218,7 +219,8 @@ def _drawing(
 ) -> Drawing:
     """Return the drawing of a network, its arcs as wide as their support."""
     names = list(parents)
-    drawing = network_drawing(names, _families(parents), reversible)
+    families = parents_by_index(parents, "parents", names)
+    drawing = network_drawing(names, families, reversible)
     # Arcs are drawn as wide as the bootstrap or the listed networks support them.
     _, support = content.strengths
     strengths = {}
@@ -262,18 +264,11 @@ def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Marku
     observed = {}
     for variable, state in states.items():
         observed[variable] = {str(state): 1.0}
-    plain = network_drawing(list(content.parents), _families(content.parents))
+    names = list(content.parents)
+    families = parents_by_index(content.parents, "parents", names)
+    plain = network_drawing(names, families)
     drawing = with_posteriors(plain, answer["posterior"], observed)
     return _picture(drawing, name, legend(drawing))
-
-
-def _families(parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
-    """Return the parents of each variable as positions among the variables."""
-    position = {name: v for v, name in enumerate(parents)}
-    families = []
-    for family in parents.values():
-        families.append([position[parent] for parent in family])
-    return families
 
 
 def _picture(

@@ -266,9 +266,10 @@ class TestFiles:
 
 def test_reversible_arcs_are_dashed_and_strong_ones_wide():
     strengths = {(0, 2): 0.9, (2, 3): 0.25}
-    drawing = network_drawing("abcd", [(), (), (0, 1), (2,)], strengths=strengths)
-    chain = network_drawing("abc", [(), (0,), (1,)], ["ab", "bc"], {(0, 1): 0.5})
-    svg = draw(chain)
+    plain = network_drawing("abcd", [(), (), (0, 1), (2,)])
+    drawing = replace(plain, strengths=strengths)
+    chain = network_drawing("abc", [(), (0,), (1,)], ["ab", "bc"])
+    svg = draw(replace(chain, strengths={(0, 1): 0.5}))
     assert svg.count("stroke-dasharray") == 2
     assert 'stroke-width="1.60"' in svg
     assert "<title>a → b, strength 0.50, reversible</title>" in svg
