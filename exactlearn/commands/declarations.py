@@ -183,6 +183,10 @@ class Solve(
         Most threads to take.
     certificate
         Write the proof, for 'exactlearn verify'.
+    probability
+        Say how probable the network is among all that the options allow, and its Markov class; of
+        --best how much the list holds, and each arc. By sums over all networks, which end at 20
+        variables. Of at most 8 variables, and scores by bdeu or bic, it is said without asking.
     best
         List the K best networks, with the support of their arcs: of those that the candidates of a
         score file allow.
@@ -216,7 +220,7 @@ class Solve(
         "bootstrap.json",
     )
     groups: ClassVar = {
-        "Score": "prior counts",
+        "Score": "prior counts probability",
         "Search": "solver start gap threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
@@ -235,11 +239,12 @@ class Solve(
     )
     prior: str = _prior(hidden=True)
     counts: CountsName = "expected"
-    gap: float = option(0.0, metavar="NATS", excludes=("best",))
+    gap: float = option(0.0, metavar="NATS", excludes=("best",), hidden=True)
     threads: int | None = option(None, in_files=True)
     certificate: Path | None = option(
         None, writes=True, metavar="FILE", excludes=("best",)
     )
+    probability: bool | None = option(None, flags=("--probability/--no-probability",))
     best: int | None = option(None, least=1, metavar="K")
     classes: bool = option(False, only="best")
     greediness: float = option(0.8, only="solver=kes", hidden=True)
@@ -259,6 +264,7 @@ class Solve(
 
 _NOT_OF_CLASSES = (
     "start",
+    "prior",
     "counts",
     "gap",
     "checkpoint",

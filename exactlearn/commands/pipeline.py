@@ -19,6 +19,7 @@ from exactlearn._runtime.files import read_text
 from exactlearn._runtime.variable_arguments import variable_index
 from exactlearn.commands import sections
 from exactlearn.commands.declarations import Imputing, Posterior, Solve
+from exactlearn.commands.declare import flags_of
 from exactlearn.commands.output import Output
 from exactlearn.data.codes import repeated
 from exactlearn.errors import FormatError, InfeasibleError, OptionError
@@ -39,8 +40,16 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import with_score
+from exactlearn.structure.posterior import StructurePosterior
 from exactlearn.structure.prior import PRIORS, Prior
 from exactlearn.structure.selection import Scoring, single_arcs
+
+NEED_ROWS = {
+    *sections.Criterion.known(),
+    *sections.Reading.known(),
+    *("counts", "bootstrap", "smoothing"),
+}
+"""Options that have no meaning for given local scores."""
 
 Options = TypeVar("Options", bound=sections.CompleteLearning)
 Completing = TypeVar("Completing", bound=Imputing)
@@ -175,11 +184,26 @@ def problem(path: Path, options: Solve | Posterior) -> el.Problem:
 
     Raises
     ------
-    OptionError, InfeasibleError
+    OptionError
+        When an option is for a table, and would be ignored; as :func:`constraints`.
+    InfeasibleError
         As :func:`constraints`.
     """
+    for name, field in options.known().items():
+        if name in NEED_ROWS and options.is_given(name):
+            raise OptionError(
+                f"{flags_of(field)[0]} is for a table, but scores were given; leave it out"
+            )
     given = el.read_scores(path)
     return replace(given, **constraints(options, given.names))
+
+
+def of_listed(posterior: StructurePosterior) -> str:
+    """Return the remark on a posterior over networks of some parent sets only."""
+    return (
+        f"{posterior.unlisted} parent sets are not in the file, and count as impossible: "
+        "'exactlearn convert TABLE --unpruned -o scores.jkl' keeps all"
+    )
 
 
 def with_declared_score(scoring: Scoring, options: Learning, output: Output) -> Scoring:

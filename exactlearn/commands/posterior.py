@@ -9,7 +9,6 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands import pipeline
 from exactlearn.commands.declarations import Posterior
-from exactlearn.commands.declare import flags_of
 from exactlearn.commands.output import (
     Answer,
     Output,
@@ -17,9 +16,7 @@ from exactlearn.commands.output import (
     require_suffix,
     write_json,
 )
-from exactlearn.commands.sections import Criterion, Reading
 from exactlearn.commands.tables import load, place
-from exactlearn.errors import OptionError
 from exactlearn.formats.scores import is_score_file
 from exactlearn.reporting.drawing import averaged_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
@@ -47,7 +44,6 @@ def run(options: Posterior, output: Output) -> Answer:
         # Scores may come from a file, else they are computed from the table.
         prior = pipeline.prior_of(options.prior)
         if is_score_file(path):
-            _refuse_options_of_tables(options)
             problem = pipeline.problem(path, options)
             posterior = posterior_of_listed(problem, prior, control, on_progress)
         else:
@@ -69,10 +65,7 @@ def run(options: Posterior, output: Output) -> Answer:
         "Probabilities are those of the score's model and the prior, without hidden causes"
     ]
     if posterior.unlisted:
-        remarks.append(
-            f"{posterior.unlisted} parent sets are not in the file, and count as impossible:"
-            " 'exactlearn convert TABLE --unpruned -o scores.jkl' keeps all"
-        )
+        remarks.append(pipeline.of_listed(posterior))
     writers = []
     if output.path is not None:
         writers.append(partial(_write, posterior, record, output))
@@ -82,18 +75,6 @@ def run(options: Posterior, output: Output) -> Answer:
         writers=writers,
         remarks=remarks,
     )
-
-
-def _refuse_options_of_tables(options: Posterior) -> None:
-    """Refuse options that would be ignored for given local scores."""
-    given = [
-        name
-        for name in (*Reading.known(), *Criterion.known(), "counts")
-        if options.is_given(name)
-    ]
-    if given:
-        flag = flags_of(options.known()[given[0]])[0]
-        raise OptionError(f"{flag} is for a table, but scores were given; leave it out")
 
 
 def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ The structure is learned as by :func:`exactlearn.learn`
 (:mod:`exactlearn.structure.structure_search`); this module shows all that the search found.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import exactlearn as el
@@ -16,7 +16,6 @@ from exactlearn._runtime.control import Event, SearchControl
 from exactlearn._runtime.files import read_text, suffix_of
 from exactlearn.commands import outcome, pipeline
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.declare import flags_of
 from exactlearn.commands.output import (
     LATE,
     Answer,
@@ -25,15 +24,15 @@ from exactlearn.commands.output import (
     require_parent,
     worst,
 )
-from exactlearn.commands.sections import CLASS_SEARCHES, Reading
+from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.commands.tables import load_merged, place
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, SolverError, TooLargeError
 from exactlearn.formats.models import NETWORKS
 from exactlearn.formats.scores import is_score_file
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.orientation import known_directions
-from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
+from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
 from exactlearn.solvers import Result
@@ -42,6 +41,12 @@ from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.ess_choice import ESSChoice
+from exactlearn.structure.posterior import (
+    COUNTS,
+    StructurePosterior,
+    posterior_of_structure,
+    unlisted_parent_sets,
+)
 from exactlearn.structure.prior import with_prior
 from exactlearn.structure.selection import Scored, Scoring, fitted_network
 from exactlearn.structure.structure_search import (
@@ -56,12 +61,9 @@ _MEANINGS = {
 }
 """Meaning of the differences of scores, by the score of a table."""
 
-_NEED_ROWS = (
-    *("criterion", "ess", "max_parents", "scoring_time", "counts", "bootstrap"),
-    "smoothing",
-    *Reading.known(),
-)
-"""Options that have no meaning for given local scores."""
+MAX_QUICK_SUMS = 8
+"""Most variables whose networks are summed unasked: .2 CPU seconds, and nothing is compiled. With
+12, the first run would compile kernels for 3.6 CPU seconds; a later one takes .2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,7 @@ class _Task:
 
     options: Solve
     output: Output
-    source: Scoring | Scored
+    source: Scoring | el.Problem
     clock: SearchControl
     record: dict[str, Any] = field(default_factory=dict)
 
@@ -94,17 +96,13 @@ class _Task:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
-        source = self.source
-        return (
-            source.problem.names if isinstance(source, Scored) else source.dataset.names
-        )
+        return self.source.names
 
     @cached_property
     def directions(self) -> frozenset[Arc]:
         """Directions that the constraints leave to adjacencies, by index."""
-        limits = self.source.problem if isinstance(self.source, Scored) else self.source
-        ruled_out = ruled_out_arcs(limits.forbidden, limits.constraints)
-        return known_directions(limits.required, ruled_out)
+        ruled_out = ruled_out_arcs(self.source.forbidden, self.source.constraints)
+        return known_directions(self.source.required, ruled_out)
 
     def learned(self, display: ProgressDisplay) -> LearnedStructure:
         """Search; each incumbent is written as soon as it is found."""
@@ -152,11 +150,11 @@ class _Task:
     ) -> outcome.Artifacts:
         """Return the record of an answer, with more keys, and its files."""
         record = learning_record(self.names, learned, self.directions)
-        if learned.parents is None:
-            return outcome.Artifacts(self.names, (), record)
-        record |= {**self.record, **added}
-        network = partial(self._network, learned.parents)
-        return outcome.Artifacts(self.names, learned.parents, record, network)
+        if learned.parents is not None:
+            record |= {**self.record, **added}
+        parents = learned.parents or ()
+        network = partial(self._network, parents)
+        return outcome.Artifacts(self.names, parents, record, network)
 
     @cached_property
     def _network(self) -> Callable[[Any], el.BayesianNetwork | None]:
@@ -194,7 +192,12 @@ def run(options: Solve, output: Output) -> Answer:
         output.progress_display(f"reading {path.name}") as display,
         executors.running(options.cluster) as client,
     ):
-        source = _scored(path, options) if has_scores else _scoring(options, client)
+        source: Scoring | el.Problem
+        if has_scores:
+            prior = pipeline.prior_of(options.prior)
+            source = with_prior(pipeline.problem(path, options), prior)
+        else:
+            source = _scoring(options, client)
         clock = SearchControl(options.time_limit)
         task = _Task(options=options, output=output, source=source, clock=clock)
         structure = task.learned(display)
@@ -211,21 +214,19 @@ def run(options: Solve, output: Output) -> Answer:
         added["certificate"] = learned.certificate and str(options.certificate)
         added["certificate_unfinished"] = not learned.is_certified
         writers.append(partial(_write_certificate, learned, options, output))
-    if structure.listed is not None and structure.listed.networks:
-        added |= _networks_record(task, structure.listed)
+    networks = () if structure.listed is None else structure.listed.networks
+    posterior = _posterior(task, structure, statuses)
+    if posterior is not None and learned.parents is not None:
+        listed = [network.parents for network in networks]
+        added |= _certainty(posterior, learned.parents, listed, options)
+    if structure.listed is not None and networks:
+        added |= _networks_record(task, structure.listed, posterior)
         statuses.append(structure.listed.status)
     if options.bootstrap is not None and _goes_on(learned, options, output):
         added["bootstrap"] = _bootstrap_record(structure.scoring, options, output)
         statuses.append(added["bootstrap"]["status"])
     artifacts = task.artifacts(learned, **added)
     return outcome.learned_answer(learned, artifacts, output, worst(*statuses), writers)
-
-
-def _scored(path: Path, options: Solve) -> Scored:
-    """Return the parent sets of a file of local scores, with constraints and prior."""
-    problem = pipeline.problem(path, options)
-    problem = with_prior(problem, pipeline.prior_of(options.prior))
-    return Scored(problem=problem, time_left=options.time_limit)
 
 
 def _scoring(options: Solve, client: Any) -> Scoring:
@@ -247,7 +248,46 @@ def _scoring(options: Solve, client: Any) -> Scoring:
     )
 
 
-def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
+def _posterior(
+    task: _Task, structure: LearnedStructure, statuses: list[str]
+) -> StructurePosterior | None:
+    """Return the posterior over all networks, where it is wanted and done in time."""
+    is_wanted = task.options.probability
+    if is_wanted is None:
+        is_wanted = _has_quick_sums(structure, task.options)
+    if not is_wanted or structure.result.parents is None or "interrupted" in statuses:
+        return None
+    output = task.output
+    try:
+        with output.progress_display("summing over all networks"):
+            posterior = posterior_of_structure(structure, task.clock)
+    except KeyboardInterrupt:
+        statuses.append("interrupted")
+        return None
+    except (OptionError, TooLargeError, SolverError) as error:
+        output.note(f"No probability of the network: {error}")
+        return None
+    if posterior.unlisted:
+        output.note(pipeline.of_listed(posterior))
+    return posterior
+
+
+def _has_quick_sums(structure: LearnedStructure, options: Solve) -> bool:
+    """Return whether sums over all networks take hardly any time, and are probabilities."""
+    if structure.scored is None or len(structure.result.parents or ()) > MAX_QUICK_SUMS:
+        return False
+    problem = structure.scored.problem
+    if not problem.complete or problem.overall_constraints:
+        return False
+    if structure.scoring is None:
+        return unlisted_parent_sets(problem) == 0
+    has_rows = structure.scoring.dataset.is_complete or options.counts in COUNTS
+    return has_rows and options.criterion in _MEANINGS
+
+
+def _networks_record(
+    task: _Task, listed: Enumeration, posterior: StructurePosterior | None
+) -> dict[str, Any]:
     """Return the keys that a list of networks or classes adds to the record of the best one."""
     # The networks by falling score, compared with the best one.
     best = listed.networks[0].score
@@ -264,14 +304,32 @@ def _networks_record(task: _Task, listed: Enumeration) -> dict[str, Any]:
     meaning = "difference of scores"
     if task.data is not None:
         meaning = _MEANINGS.get(task.options.criterion, meaning)
+    arcs = None if posterior is None else posterior.arcs
     return {
         "networks": networks,
         "bayes_factor": meaning,
         "complete": listed.complete,
         "next_bound": listed.bound,
         "ties": listed.ties,
-        "support": support_records(task.names, listed.networks),
+        "support": support_records(task.names, listed.networks, arcs),
     }
+
+
+def _certainty(
+    posterior: StructurePosterior,
+    parents: Parents,
+    networks: Sequence[Parents],
+    options: Solve,
+) -> dict[str, float]:
+    """Return the probabilities of a network, of its class and of a list of networks, if any."""
+    record = {"probability": posterior.probability(parents)}
+    with suppress(OptionError):  # a class may be too large
+        record["class_probability"] = posterior.class_probability(parents)
+        if options.classes:
+            record["mass"] = sum(map(posterior.class_probability, networks))
+    if networks and not options.classes:
+        record["mass"] = posterior.mass(networks)
+    return record
 
 
 def _classes_record(
@@ -347,14 +405,10 @@ def _write_certificate(result: Result, options: Solve, output: Output) -> None:
 
 
 def _check_with_scores(options: Solve, output: Output) -> None:
-    """Refuse options for which the rows of a table are needed."""
-    fields = options.known()
-    given = [flags_of(fields[name])[0] for name in _NEED_ROWS if options.is_given(name)]
+    """Refuse a search or an output for which the rows of a table are needed."""
     if options.solver in CLASS_SEARCHES:
-        given.append(f"--solver {options.solver}")
-    if given:
         raise OptionError(
-            f"{given[0]} is for a table, but scores were given; leave it out"
+            f"--solver {options.solver} is for a table, but scores were given; leave it out"
         )
     # A network has parameters, which local scores do not determine.
     if output.path is not None and suffix_of(output.path) in NETWORKS:

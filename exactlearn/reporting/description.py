@@ -100,6 +100,15 @@ LABELS = {
 }
 """Names of facts and columns, where the key does not say it."""
 
+OF_COUNTS = {
+    "status",
+    "probability",
+    "best_probability",
+    "class_probability",
+    "mass",
+}
+"""Keys of facts that hold for the counts of families with missing cells."""
+
 HIDDEN = {"made_by", "cpdag", "of_folds", "probabilities", "independences", "record"}
 """Keys that other parts tell, or that are for programs."""
 
@@ -400,8 +409,8 @@ def _add_fact(section: Section, name: str, value: Any) -> None:
         section.texts.append(f"{label(name).capitalize()}: {sentence}.")
         return
     text = text_of(name, value)
-    # A status is that of the counts learned from, where these are no rows.
-    if name == "status":
+    # It holds for the counts learned from, where these are no rows.
+    if name in OF_COUNTS and text:
         text = STATUS.get(text, text)
         text += for_counts(section.record.get("counts"))
     if name in ARCS and isinstance(value, list):

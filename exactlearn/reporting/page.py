@@ -56,12 +56,19 @@ MAX_PROBABILITIES = 25_000
 
 STRENGTHS = {
     "edge_strength": "share of bootstrap samples with the edge",
+    "adjacency_probability": "probability of the edge, over all networks",
     "adjacency_weight": "weight of the listed networks with the edge",
 }
 """Keys of an arc's support that its width may show, and their meanings."""
 
 HEADROOM = 1.5
 """Most height over the scores and the last bound in a picture, as a multiple of theirs."""
+
+OF_PROBABILITY = (
+    "The probability is that of exactly this network among all that the options allow, given the "
+    "rows; that of the class is of all networks that state the same independences. Both rest on "
+    "the score and the prior, and assume that no common cause is hidden."
+)
 
 OF_GRAPHS = (
     "Each box is a node: its variable and the probability of each state there. An arrow leads to "
@@ -164,6 +171,8 @@ def _sections(content: PageContent) -> Iterator[tuple[str, Markup]]:
     record = content.record
     # First the answer with its pictures, then the parts of the record in their order.
     top, *below = describe(record, max_rows=MAX_ROWS)
+    if "class_probability" in record:
+        top.texts.append(OF_PROBABILITY)
     if content.parents:
         yield "Network", _network(content, below)
     if record:

@@ -178,8 +178,9 @@ def causes_in_words(graph: "MissingnessGraph") -> dict[str, str]:
 def support_records(
     names: Sequence[str],
     networks: Sequence[tuple[Sequence[Sequence[int]], float]],
+    arcs: NDArray[np.float64] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the support of each arc by some networks, by falling weight.
+    """Return the support of each arc by some networks, by falling weight or probability.
 
     Scores are logarithms, so under a uniform prior on the networks listed a network's probability
     given the data is proportional to the exponential of its score (Madigan and Raftery 1994, "Model
@@ -191,12 +192,16 @@ def support_records(
         Variable names.
     networks
         The parents of each variable, and the score, of each network; at least one.
+    arcs
+        The probability of each arc ``[parent, child]`` over all networks, shape (n, n), where it is
+        known: it stands in place of the weight.
 
     Returns
     -------
     list
         For each arc the share of the networks that have it (``support``) and that of their
-        probability (``weight``), and the same of the networks that have it in either direction.
+        probability (``weight``), or the ``probability`` of the arc over all networks; and the same
+        of the arc in either direction.
 
     Examples
     --------
@@ -212,13 +217,17 @@ def support_records(
     # The share and the weight of the networks with each arc, shape (2, tails, heads).
     support = np.zeros((2, len(names), len(names)))
     for (parents, _), proportion in zip(networks, proportions, strict=True):
-        arcs = [(p, v) for v, family in enumerate(parents) for p in family]
-        tails, heads = np.array(arcs, np.int64).reshape(-1, 2).T
+        listed_arcs = [(p, v) for v, family in enumerate(parents) for p in family]
+        tails, heads = np.array(listed_arcs, np.int64).reshape(-1, 2).T
         support[:, tails, heads] += proportion[:, None]
+    certainty = "weight"
+    if arcs is not None:
+        certainty = "probability"
+        support[1] = arcs
     # Sums of rounded proportions may exceed 1.
     adjacent = support + support.transpose(0, 2, 1)
     figures = np.minimum(np.concatenate([support, adjacent]), 1.0)
-    keys = ("support", "weight", "adjacency_support", "adjacency_weight")
+    keys = ("support", certainty, "adjacency_support", f"adjacency_{certainty}")
     listed = np.argwhere(support[0] > 0).tolist()
     listed.sort(key=lambda arc: (-figures[1, *arc], -figures[0, *arc]))
     return [

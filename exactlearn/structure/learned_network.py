@@ -28,6 +28,8 @@ class LearnedNetwork(
 ):
     """A network learned from a table, with the proof state of its structure.
 
+    How probable it is among all networks, :func:`exactlearn.posterior` tells.
+
     Parameters
     ----------
     parents

@@ -48,6 +48,7 @@ from exactlearn.structure.network_distribution import (
 )
 from exactlearn.structure.prior import Prior, with_prior
 from exactlearn.structure.selection import Counts, Scoring
+from exactlearn.structure.structure_search import LearnedStructure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -552,12 +553,36 @@ def posterior_of_listed(
     on_progress: Callable[[float], None] | None = None,
 ) -> StructurePosterior:
     """Return the posterior over all networks of the parent sets that a problem lists."""
+    problem = with_prior(problem, prior)
+    summed = posterior_of_problem(problem, prior, control, on_progress)
+    return replace(summed, unlisted=unlisted_parent_sets(problem))
+
+
+def unlisted_parent_sets(problem: Problem) -> int:
+    """Return the number of parent sets, as large as those of a problem, that it does not list."""
     n_parents = np.diff(problem.member_first)
     possible = n_families(problem.n_variables, int(n_parents.max(initial=0)))
-    summed = posterior_of_problem(
-        with_prior(problem, prior), prior, control, on_progress
-    )
-    return replace(summed, unlisted=possible - problem.n_candidates)
+    return possible - problem.n_candidates
+
+
+def posterior_of_structure(
+    structure: LearnedStructure, control: SearchControl
+) -> StructurePosterior:
+    """Return the posterior over all networks among which a structure was learned.
+
+    Where cells are missing, it is that of the counts which the structure was learned from.
+    """
+    scored = structure.scored
+    scoring = structure.scoring
+    if scoring is not None:
+        # All parent sets are scored, whatever the search took; its cluster may be closed.
+        network = None if scored is None else scored.counts_network
+        scoring = replace(scoring, counts_network=network)
+        scoring = replace(scoring, scoring_time=None, cluster=None)
+        return posterior_of_scoring(scoring, control)
+    assert scored is not None
+    # Given scores hold the prior by now.
+    return posterior_of_listed(scored.problem, "uniform", control)
 
 
 def posterior_of_scoring(

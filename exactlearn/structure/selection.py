@@ -155,6 +155,11 @@ class Scoring:
     cluster: Any = None
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.dataset.names
+
+    @property
     def most_parents(self) -> int:
         """Largest number of parents, as a number."""
         if self.max_parents is None:

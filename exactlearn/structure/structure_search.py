@@ -16,7 +16,7 @@ from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, ScoreLike
-from exactlearn.solvers import Result
+from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.equivalence_search import (
     EquivalenceSearch,
@@ -67,7 +67,7 @@ class LearnedStructure:
 
 
 def learned_structure(
-    source: Scoring | Scored,
+    source: Scoring | Problem,
     clock: SearchControl,
     *,
     method: str = "selection",
@@ -84,7 +84,7 @@ def learned_structure(
     Parameters
     ----------
     source
-        The table and its constraints; or parent sets that are scored already.
+        The table and its constraints; or given scores, with theirs.
     clock
         The time limit.
     method
@@ -104,10 +104,12 @@ def learned_structure(
     """
     scoring = None
     choice = None
-    scored = source if isinstance(source, Scored) else None
+    scored = None
     # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
     with SearchControl().running():
-        if isinstance(source, Scoring):
+        if isinstance(source, Problem):
+            scored = Scored(problem=source, time_left=clock.remaining)
+        else:
             scoring, choice = with_score(
                 source,
                 score,

@@ -148,6 +148,7 @@ REFUSED = [
         "--constraints cannot be honoured",
     ),
     ("solve full.csv --solver ges --best 2", "--best cannot be honoured"),
+    ("solve full.csv --solver kes --prior fair", "--prior cannot be honoured"),
     (
         "solve full.csv --solver kes --require Smoker->Cancer",
         "--required cannot be honoured",

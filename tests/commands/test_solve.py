@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,8 +28,10 @@ from exactlearn.solvers.constraints import (
     RequiredAncestor,
     Tiers,
 )
+from exactlearn.structure import posterior as structure_posterior
 from exactlearn.structure.selection import fitted_network
 from tests.command_line import PATIENCE, fails, invoke, run, run_json, started, wait_for
+from tests.interrupts import press_before
 
 TABLE, ASIA = "cancer-mcar-complete", "asia-mnar-complete"
 NAMES = ["a", "b", "x-ray", "a->b", "p,q", "u|v"]
@@ -221,6 +224,100 @@ def test_support_counts_and_weighs_arcs():
     assert (
         rows["a", "b"]["adjacency_weight"] == rows["b", "a"]["adjacency_weight"] == 1.0
     )
+
+
+def test_parent_sets_searched_best_first_take_nothing_from_a_probability():
+    words = ("solve", TABLE, "--max-parents", 2)
+    record = run_json(*words, "--scoring-time", 60, "--probability", status=(0, 3))
+    assert record["probability"] == run_json(*words)["probability"]
+
+
+@pytest.mark.parametrize("table", [ASIA, "asia-mnar", "cancer-mcar"])
+def test_the_network_and_its_class_have_a_probability(table):
+    record = run_json("solve", table, "--max-parents", 2)
+    posterior = el.posterior(el.read_dataset(table), max_parents=2)
+    expected = posterior.probability(record["parents"])
+    assert record["probability"] == pytest.approx(expected, rel=1e-6)
+    expected = posterior.class_probability(record["parents"])
+    assert record["class_probability"] == pytest.approx(expected, rel=1e-6)
+    shown = run("solve", table, "--max-parents", 2)
+    line = next(line for line in shown.splitlines() if "class probability" in line)
+    assert line.strip().endswith("for expected counts") == ("counts" in record)
+
+
+def test_a_probability_holds_for_prior_and_constraints(tmp_path):
+    (tmp_path / "beliefs.csv").write_text("parent,child,probability\nsmoke,lung,0.9\n")
+    limits = ("--prior", tmp_path / "beliefs.csv", "--tiers", "asia,smoke;tub,lung")
+    words = (ASIA, "--max-parents", 2, *limits)
+    record = run_json("solve", *words)
+    assert record["probability"] == run_json("posterior", *words)["best_probability"]
+
+
+def test_a_list_says_what_it_holds_and_how_sure_arcs_are():
+    words = ("solve", TABLE, "--max-parents", 2, "--best", 3)
+    record = run_json(*words)
+    posterior = el.posterior(el.read_dataset(TABLE), max_parents=2)
+    networks = [network["parents"] for network in record["networks"]]
+    assert record["mass"] == pytest.approx(posterior.mass(networks))
+    for arc in record["support"]:
+        parent, child = (posterior.names.index(arc[key]) for key in ("parent", "child"))
+        assert arc["probability"] == pytest.approx(posterior.arcs[parent, child])
+        assert arc["adjacency_probability"] == pytest.approx(
+            posterior.edges[parent, child]
+        )
+    classes = run_json(*words, "--classes")
+    expected = sum(
+        posterior.class_probability(network["parents"])
+        for network in classes["networks"]
+    )
+    assert classes["mass"] == pytest.approx(expected)
+    plain = run_json(*words, "--no-probability")
+    assert "weight" in plain["support"][0]
+    assert not {"mass", "probability"} & plain.keys()
+
+
+def test_many_variables_have_a_probability_on_request():
+    words = ("solve", "lucas-mcar-complete", "--max-parents", 1)
+    assert "probability" not in run_json(*words)
+    record = run_json(*words, "--probability")
+    posterior = el.posterior(el.read_dataset(words[1]), max_parents=1)
+    assert record["probability"] == pytest.approx(posterior.best_probability)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--constraints", "rules.toml"), "concerns the whole network"),
+        (("--time-limit", "0.001"), "unfinished sums say nothing"),
+    ],
+)
+def test_a_probability_that_cannot_be_had_is_left_out(
+    tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    Path("rules.toml").write_text('required_adjacent = ["Cancer - Xray"]\n')
+    done = invoke("solve", TABLE, *words, "--probability", "--json", status=(0, 3))
+    assert message in done.stderr
+    assert json.loads(done.stdout)["parents"]
+    assert "probability" not in json.loads(done.stdout)
+
+
+def test_scores_have_a_probability_where_all_are_listed(tmp_path):
+    table = el.read_dataset(TABLE)
+    for prune in (False, True):
+        problem = el.candidate_parent_sets(table, "bdeu", max_parents=2, prune=prune)
+        el.write_scores(problem, tmp_path / "scores.jkl")
+        record = run_json("solve", tmp_path / "scores.jkl")
+        assert ("probability" in record) != prune
+    done = invoke("solve", tmp_path / "scores.jkl", "--probability")
+    assert "count as impossible" in done.stderr
+
+
+def test_ctrl_c_during_the_sums_keeps_the_network(tmp_path, monkeypatch):
+    press_before(monkeypatch, structure_posterior, "posterior_of_selections")
+    out = tmp_path / "out.json"
+    run("solve", TABLE, "-o", out, status=130)
+    assert json.loads(out.read_text())["parents"]
 
 
 def test_the_bootstrap_is_that_of_the_python_function():

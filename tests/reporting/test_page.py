@@ -121,8 +121,11 @@ def test_sections_are_those_of_the_folder(folders, name, there, lacking):
 def test_the_support_of_arcs_is_in_picture_and_table(folders):
     text = (folders / "solve" / "report.html").read_text(encoding="utf-8")
     record = json.loads((folders / "solve" / "result.json").read_text())
-    assert "Width: weight of the listed networks with the edge." in text
-    assert f"{record['support'][0]['adjacency_weight']:.6g}" in text
+    assert "Width: probability of the edge, over all networks." in text
+    assert f"{record['support'][0]['adjacency_probability']:.6g}" in text
+    for key in ("probability", "class_probability", "mass"):
+        assert f"{record[key]:.6g}" in text
+    assert "exactly this network among all that the options allow" in text
     assert "strength 1.00</title>" in text
 
 
