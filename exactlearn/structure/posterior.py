@@ -632,8 +632,10 @@ def posterior_of_problem(
         )
     if selections is None:
         raise _unfinished("the sums over all networks", summing)
-    best = solve(problem)
-    assert best.parents is not None  # there is an acyclic selection
+    with SearchControl(control.remaining).running() as solving:
+        best = solve(problem, time_limit=solving.remaining)
+    if best.parents is None or best.status != "optimal":
+        raise _unfinished("the search for the best network", solving)
     return StructurePosterior(
         names=problem.names,
         networks=SummedNetworks(selections),

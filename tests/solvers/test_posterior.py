@@ -1,8 +1,10 @@
 """Sums over all DAGs, and samples from them, against enumeration in rationals."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from math import comb, exp, log
+from random import Random
 
 import numpy as np
 import pytest
@@ -193,6 +195,63 @@ def test_sums_hold_for_weights_in_rationals():
     assert answer.log_sum == pytest.approx(logarithm, abs=1e-11)
 
 
+@cache
+def all_dags(n):
+    """All DAGs over n variables: the parents of each as bits, and the ancestors of each."""
+    dags = np.zeros((1, n), np.int64)
+    for child in range(n):
+        # all parent sets of one more variable, and what is reached then
+        sets = np.array([s for s in range(1 << n) if not s >> child & 1])
+        dags = np.repeat(dags, len(sets), axis=0)
+        dags[:, child] = np.tile(sets, len(dags) // len(sets))
+        reached = dags.copy()
+        for middle, v in product(range(n), repeat=2):  # Warshall's closure
+            passes = reached[:, v] >> middle & 1
+            reached[:, v] |= passes * reached[:, middle]
+        acyclic = (reached >> np.arange(n) & 1 == 0).all(axis=1)
+        dags = dags[acyclic]
+    return dags, reached[acyclic]
+
+
+@pytest.mark.parametrize("digits", [0, 2, 20, 200])
+@pytest.mark.parametrize("n", [3, 5])
+def test_sums_are_those_of_all_dags_with_whole_weights(n, digits):
+    """Weights are whole numbers of up to so many digits, and sums of them exact."""
+    random = Random(digits)
+    parents, ancestors = all_dags(n)
+    weights = np.zeros((n, 1 << n), object)
+    tables = [{} for _ in range(n)]
+    for child, bits in product(range(n), range(1 << n)):
+        if not bits >> child & 1 and (not bits or random.random() < 0.8):
+            weights[child, bits] = int(10 ** random.uniform(0, digits))
+            members = tuple(v for v in range(n) if bits >> v & 1)
+            tables[child][members] = log(weights[child, bits])
+    weight = np.prod([weights[v, parents[:, v]] for v in range(n)], axis=0)
+    total = int(weight.sum())
+
+    def probability(holds):
+        return float(Fraction(int(weight[holds].sum()), total))
+
+    posterior = posterior_of_selections(
+        Problem.from_candidates([f"v{i}" for i in range(n)], tables)
+    )
+    assert len(parents) == number_of_dags(n)
+    assert posterior.log_sum == pytest.approx(log(total), rel=1e-14, abs=1e-12)
+    # logarithms of weights are off by half a unit of some hundreds
+    off = posterior.error + 1e-16 * n * log(10) * (digits + 1)
+    for child in range(n):
+        for c in np.flatnonzero(posterior.problem.child == child):
+            bits = sum(1 << v for v in posterior.problem.parent_set(c))
+            expected = probability(parents[:, child] == bits)
+            assert abs(posterior.candidates[c] - expected) <= off
+        for v in range(n):
+            arc = probability(parents[:, child] >> v & 1 == 1)
+            assert abs(posterior.arcs[v, child] - arc) <= off
+            if v != child and not np.isnan(posterior.ancestors[v, child]):
+                ancestor = probability(ancestors[:, child] >> v & 1 == 1)
+                assert abs(posterior.ancestors[v, child] - ancestor) <= off
+
+
 @settings(max_examples=30, deadline=None)
 @given(problems(most=5, spreads=(4.0,)), st.randoms(use_true_random=False))
 def test_permuted_variables_permute_the_answer(problem, random):
@@ -231,6 +290,10 @@ def test_cold_weights_concentrate_on_the_optimum(problem):
     )
     if len(runner_up) > 1 and runner_up[0] - runner_up[1] > 0.05:
         assert best.score == pytest.approx(posterior.log_sum, abs=1e-6)
+        for child, parents in enumerate(best.parents):
+            for c, members in enumerate(cold.candidates(child), cold.first[child]):
+                mass = posterior.candidates[c]
+                assert mass == pytest.approx(float(members[0] == parents), abs=1e-6)
 
 
 def test_parts_are_summed_one_by_one():
