@@ -24,6 +24,7 @@ from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError
+from exactlearn.scoring.prior import Prior
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import Problem
 
@@ -45,7 +46,7 @@ BDEU = BDeu()
 """The score that is maximised by default."""
 
 
-@checked_arguments(method=one_of(METHODS))
+@checked_arguments(method=one_of(METHODS), prior=lambda value, name: value)
 def augment(
     dataset: DatasetLike,
     score: ScoreLike = BDEU,
@@ -59,6 +60,7 @@ def augment(
     seed: int = 0,
     required: ArcsLike = (),
     forbidden: ArcsLike = (),
+    prior: Prior = "uniform",
     start: Sequence[int] | NDArray[np.integer] | None = None,
     on_event: OnEvent | None = None,
     checkpoint: str | Path | None = None,
@@ -96,6 +98,9 @@ def augment(
         Seed of the random starts.
     required, forbidden
         Arcs (parent, child) by variable index.
+    prior
+        ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs,
+        as for :func:`exactlearn.posterior`; score and bound hold its logarithm.
     start
         A state index for each missing cell, in the order of ``Dataset.missing_cells``, that the
         climber begins with.
@@ -136,7 +141,7 @@ def augment(
     Dataset(rows=20, variables=5)
     """
     require_weight(dataset)
-    rules = FamilyRules.of(max_parents, required, forbidden)
+    rules = FamilyRules.of(max_parents, required, forbidden, prior)
     values = _checked_start(start, dataset)
     task = Task(dataset, score, rules, solver, seed, values, t, starts)
     with Incumbent(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.number_arguments import MAX_WHOLE
 from exactlearn._runtime.offsets import offsets, owners
 from exactlearn.scoring.incremental_tables import holders
+from exactlearn.scoring.prior import Prior, log_prior
 from exactlearn.scoring.set_tables import set_sizes
 from exactlearn.scoring.terms import Functions, TermTables
 from exactlearn.solvers.problem import Arc, Problem
@@ -34,11 +35,14 @@ class FamilyRules:
         Largest size of a parent set.
     required, forbidden
         Arcs (parent, child) that must, or must not, be there.
+    prior
+        Prior over networks, whose logarithm scores hold (:mod:`exactlearn.scoring.prior`).
     """
 
     max_parents: int
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
+    prior: Prior = "uniform"
 
     @classmethod
     def of(
@@ -46,12 +50,14 @@ class FamilyRules:
         max_parents: int | None,
         required: Iterable[Arc] = (),
         forbidden: Iterable[Arc] = (),
+        prior: Prior = "uniform",
     ) -> "FamilyRules":
         """Build the rules from any iterables of arcs; ``None`` is no limit of the parents."""
         return cls(
             MAX_WHOLE if max_parents is None else max_parents,
             frozenset(required),
             frozenset(forbidden),
+            prior,
         )
 
 
@@ -81,11 +87,14 @@ class Families:
     child, members
         Child and parents of each, parents increasing and padded with -1, shapes (m,) and (m, most
         parents).
+    prior
+        Prior over networks.
     """
 
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
+    prior: Prior
 
     @classmethod
     def allowed(cls, names: tuple[str, ...], rules: FamilyRules) -> "Families":
@@ -93,14 +102,14 @@ class Families:
         n = len(names)
         lists = [parent_sets(n, child, rules.max_parents) for child in range(n)]
         children = np.repeat(np.arange(n, dtype=np.int32), list(map(len, lists)))
-        families = cls(names, children, np.concatenate(lists))
+        families = cls(names, children, np.concatenate(lists), rules.prior)
         # without those that break a required or forbidden arc
         required = rules.required
         flat = replace(families.flat, required=required, forbidden=rules.forbidden)
         return families.take(flat.allowed)
 
     @classmethod
-    def listed(cls, problem: Problem) -> "Families":
+    def listed(cls, problem: Problem, prior: Prior = "uniform") -> "Families":
         """Return the families of a problem, those of a child in the order of their members."""
         sizes = np.diff(problem.member_first)
         width = int(sizes.max(initial=0))
@@ -109,7 +118,7 @@ class Families:
         place = np.arange(len(owner)) - problem.member_first[owner]
         members[owner, place] = problem.members
         order = np.lexsort((*members.T[::-1], problem.child))
-        return cls(problem.names, problem.child[order], members[order])
+        return cls(problem.names, problem.child[order], members[order], prior)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -174,7 +183,8 @@ class FamilyTerms(NamedTuple):
     functions
         The functions of counts.
     cell, configuration, penalty
-        The functions of a cell and of a configuration, and the penalty, of each family, shape (m,).
+        The functions of a cell and of a configuration, and the penalty, less the logarithm of the
+        prior, of each family, shape (m,).
     columns, size
         Each family's columns, child first, padded with -1, and how many, shapes (m, most) and (m,).
     """
@@ -200,7 +210,7 @@ class FamilyTerms(NamedTuple):
             terms.functions,
             terms.function[table, terms.cell[states]],
             terms.function[parents, terms.configuration[states]],
-            terms.penalty[table, states],
+            terms.penalty[table, states] - log_prior(families.flat, families.prior),
             columns,
             (columns >= 0).sum(axis=1),
         )

@@ -250,7 +250,11 @@ def _rise(
         incumbent.offer(candidate)
         if incumbent.goes_on():  # the tables may take longer than the network
             tabulated = store or FamilyStore.of(
-                task.dataset, values, task.tables, Families.listed(problem), incumbent
+                task.dataset,
+                values,
+                task.tables,
+                Families.listed(problem, task.rules.prior),
+                incumbent,
             )
             for dag in ascend(tabulated, parents):
                 candidate = task.solution(dag, tabulated.values)

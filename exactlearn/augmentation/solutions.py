@@ -23,6 +23,7 @@ from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import Structured
+from exactlearn.scoring.prior import log_prior
 from exactlearn.scoring.scores import (
     Score,
     ScoreLike,
@@ -430,7 +431,8 @@ class Augmentation(
         for violation in problem.violations(self.parents):
             raise CheckError(f"the network breaks a constraint: {violation}")
         completed = self.completed(dataset)
-        require_score(self.score, completed, self.parents, score, "completed table")
+        without_prior = self.score - float(log_prior(problem, rules.prior).sum())
+        require_score(without_prior, completed, self.parents, score, "completed table")
         slack = score_tolerance(dataset.n_variables, total_weight(dataset))
         if self.score > self.bound + slack:
             raise CheckError(

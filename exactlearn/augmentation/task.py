@@ -27,6 +27,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.prior import is_uniform, log_prior, with_prior
 from exactlearn.scoring.properties import Domain, is_convex
 from exactlearn.scoring.scores import Score, score_tolerance, total_score, total_weight
 from exactlearn.scoring.terms import TermTables
@@ -101,16 +102,18 @@ class Task:
         With a budget, those that a search so long identifies; where the control's search is over,
         those found so far.
         """
-        return candidate_parent_sets(
+        problem = candidate_parent_sets(
             self.dataset.complete(values),
             self.score,
             max_parents=self.rules.max_parents,
             required=self.rules.required,
             forbidden=self.rules.forbidden,
             budget=budget,
+            prune=is_uniform(self.rules.prior),
             on_progress=lambda done, of: control.look(),
             control=control,
         )
+        return with_prior(problem, self.rules.prior)
 
     def sparsest(self, values: NDArray[np.int64]) -> Solution:
         """Return a completion with the network of the required arcs alone.
@@ -134,6 +137,8 @@ class Task:
     ) -> Solution:
         """Score a DAG with a completion."""
         total = total_score(self.dataset.complete(values), parents, self.score)
+        network = network_problem(self.dataset.names, parents)
+        total += float(log_prior(network, self.rules.prior).sum())
         return Solution(parents, values, total, self.tolerance)
 
     def solve(

@@ -59,7 +59,7 @@ CountsName = Literal[
 KindName = Literal["dag", "pattern", "cpdag"]
 
 PRIORS = ("uniform", "fair")
-"""Names of priors over networks, as in :mod:`exactlearn.structure.prior`."""
+"""Names of priors over networks, as in :mod:`exactlearn.scoring.prior`."""
 
 
 def _prior(**about: Any) -> Any:

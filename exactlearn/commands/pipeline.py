@@ -27,6 +27,7 @@ from exactlearn.formats.run_file import from_table, read_declared
 from exactlearn.graphs.dag import topological_order
 from exactlearn.imputation import Learner
 from exactlearn.instances import locate
+from exactlearn.scoring.prior import PRIORS, Prior
 from exactlearn.scoring.scores import parse_score
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -41,7 +42,6 @@ from exactlearn.solvers.constraints import (
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import with_score
 from exactlearn.structure.posterior import StructurePosterior
-from exactlearn.structure.prior import PRIORS, Prior
 from exactlearn.structure.selection import Scoring, single_arcs
 
 NEED_ROWS = {
@@ -50,6 +50,9 @@ NEED_ROWS = {
     *("counts", "bootstrap", "smoothing"),
 }
 """Options that have no meaning for given local scores."""
+
+UNPRUNED = "'exactlearn convert TABLE --unpruned -o scores.jkl' keeps all"
+"""How a file has all parent sets."""
 
 Options = TypeVar("Options", bound=sections.CompleteLearning)
 Completing = TypeVar("Completing", bound=Imputing)
@@ -202,7 +205,7 @@ def of_listed(posterior: StructurePosterior) -> str:
     """Return the remark on a posterior over networks of some parent sets only."""
     return (
         f"{posterior.unlisted} parent sets are not in the file, and count as impossible: "
-        "'exactlearn convert TABLE --unpruned -o scores.jkl' keeps all"
+        f"{UNPRUNED}"
     )
 
 

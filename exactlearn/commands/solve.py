@@ -35,6 +35,7 @@ from exactlearn.graphs.orientation import known_directions
 from exactlearn.graphs.partially_directed import Parents, PartiallyDirectedGraph
 from exactlearn.reporting.records import cpdag_record, learning_record, support_records
 from exactlearn.reporting.svg_picture import FIGURES
+from exactlearn.scoring.prior import is_uniform, with_prior
 from exactlearn.solvers import Result
 from exactlearn.solvers.constraints import ruled_out_arcs
 from exactlearn.solvers.enumeration import Enumeration
@@ -47,7 +48,6 @@ from exactlearn.structure.posterior import (
     posterior_of_structure,
     unlisted_parent_sets,
 )
-from exactlearn.structure.prior import with_prior
 from exactlearn.structure.selection import Scored, Scoring, fitted_network
 from exactlearn.structure.structure_search import (
     LearnedStructure,
@@ -196,6 +196,12 @@ def run(options: Solve, output: Output) -> Answer:
         if has_scores:
             prior = pipeline.prior_of(options.prior)
             source = with_prior(pipeline.problem(path, options), prior)
+            n_unlisted = unlisted_parent_sets(source)
+            if n_unlisted and not is_uniform(prior):
+                output.note(
+                    f"{n_unlisted} parent sets are not in the file, and the prior may prefer"
+                    f" one: {pipeline.UNPRUNED}"
+                )
         else:
             source = _scoring(options, client)
         clock = SearchControl(options.time_limit)

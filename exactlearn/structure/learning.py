@@ -30,6 +30,7 @@ from exactlearn.errors import (
     warn_caller,
 )
 from exactlearn.graphs.orientation import known_directions
+from exactlearn.scoring.prior import Prior
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers.constraints import (
     Constraint,
@@ -37,7 +38,6 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.learned_network import LearnedNetwork
-from exactlearn.structure.prior import Prior
 from exactlearn.structure.selection import (
     Counts,
     Scoring,

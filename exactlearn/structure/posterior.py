@@ -29,6 +29,7 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, cpdag
 from exactlearn.scoring.candidates import n_families
+from exactlearn.scoring.prior import Prior, with_prior
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import solve
 from exactlearn.solvers.posterior import posterior_of_selections
@@ -46,7 +47,6 @@ from exactlearn.structure.network_distribution import (
     NetworkDistribution,
     SummedNetworks,
 )
-from exactlearn.structure.prior import Prior, with_prior
 from exactlearn.structure.selection import Counts, Scoring
 from exactlearn.structure.structure_search import LearnedStructure
 
@@ -491,7 +491,7 @@ def posterior(
     prior
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs: a
         mapping of pairs (parent, child), or a frame with the columns ``parent``, ``child`` and
-        ``probability`` (:mod:`exactlearn.structure.prior`).
+        ``probability`` (:mod:`exactlearn.scoring.prior`).
     tidy, coding
         As for :func:`exactlearn.learn`; ``coding`` stands for ``states``, ``discretise`` and
         ``drop``.

@@ -24,6 +24,7 @@ from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
+from exactlearn.scoring.prior import Prior, is_uniform, with_prior
 from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import (
@@ -37,7 +38,6 @@ from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
 from exactlearn.structure.learned_counts import LearnedCounts, learned_counts
-from exactlearn.structure.prior import Prior, with_prior
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -49,6 +49,9 @@ AFTER_INTERRUPT = 0.5
 """Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
 Counts = Literal["expected"] | CountsMethod
+
+PRIOR_REMARK = "score and bound hold the logarithm of the prior"
+"""Remark on a result whose scores hold a prior."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,7 @@ class Scored:
         if self.counts_in_words:
             remarks.append(f"cells are missing: {self.counts_in_words}")
         if self.has_prior:
-            remarks.append("score and bound hold the logarithm of the prior")
+            remarks.append(PRIOR_REMARK)
         return remarks
 
     def judged(self, result: Result) -> Result:
@@ -125,7 +128,7 @@ class Scoring:
     required, forbidden, constraints
         Constraints that every network satisfies.
     prior
-        Prior over networks, whose logarithm scores hold (:mod:`exactlearn.structure.prior`).
+        Prior over networks, whose logarithm scores hold (:mod:`exactlearn.scoring.prior`).
     counts
         How the counts of families with missing cells are estimated; ``None`` where none is missing.
     counts_network
@@ -174,7 +177,7 @@ class Scoring:
     @property
     def is_uniform(self) -> bool:
         """Whether all networks are equally likely before the data."""
-        return isinstance(self.prior, str) and self.prior == "uniform"
+        return is_uniform(self.prior)
 
     @property
     def keywords(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from exactlearn.structure.equivalence_search import (
 )
 from exactlearn.structure.ess_choice import ESSChoice, with_score
 from exactlearn.structure.selection import (
+    PRIOR_REMARK,
     Scored,
     Scoring,
     proofs_in_words,
@@ -155,10 +156,6 @@ def _augmented(scoring: Scoring, remarks: list[str], **options: Any) -> Augmenta
     """Find network and completion together; proven, if that is likely to end."""
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
-    if not scoring.is_uniform:
-        raise OptionError(
-            "prior: missing='augment' takes none; pass missing='expected'"
-        )
     # Constraints as arcs; those that are not on single arcs are refused.
     dataset = scoring.dataset
     max_parents = scoring.most_parents
@@ -175,8 +172,11 @@ def _augmented(scoring: Scoring, remarks: list[str], **options: Any) -> Augmenta
         max_parents=max_parents,
         required=required,
         forbidden=forbidden,
+        prior=scoring.prior,
         **options,
     )
+    if not scoring.is_uniform:
+        remarks.append(PRIOR_REMARK)
     remarks.append(
         f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
     )

@@ -124,6 +124,26 @@ def test_a_limit_says_that_nothing_is_known():
     assert "allow more time" in message
 
 
+def test_a_prior_on_a_pruned_file_says_what_is_not_there(tmp_path):
+    """The parent sets that no best network has without a prior may win under one."""
+    (tmp_path / "beliefs.csv").write_text(
+        "parent,child,probability\nPollution,Xray,0.999999\n"
+    )
+    convert = ["convert", "cancer-mcar-complete", "--max-parents", 2]
+    run(*convert, "--unpruned", "-o", tmp_path / "all.jkl")
+    run(*convert, "-o", tmp_path / "pruned.jkl")
+    words = ("--prior", tmp_path / "beliefs.csv")
+    every = run_json("solve", tmp_path / "all.jkl", *words)
+    table = run_json("solve", "cancer-mcar-complete", "--max-parents", 2, *words)
+    assert every["score"] == pytest.approx(table["score"], abs=1e-6)
+    pruned = run_json("solve", tmp_path / "pruned.jkl", *words)
+    assert pruned["score"] < every["score"]
+    remark = "parent sets are not in the file, and the prior may prefer one"
+    assert remark in invoke("solve", tmp_path / "pruned.jkl", *words).stderr
+    assert remark not in invoke("solve", tmp_path / "all.jkl", *words).stderr
+    assert remark not in invoke("solve", tmp_path / "pruned.jkl").stderr
+
+
 def test_solve_takes_the_prior_of_the_posterior():
     words = ["cancer-mcar-complete", "--max-parents", 2, "--prior", "fair"]
     best = run_json("solve", *words)

@@ -10,7 +10,7 @@ import pytest
 
 import exactlearn as el
 from exactlearn.errors import ArgumentError, OptionError, TooLargeError
-from exactlearn.structure.prior import with_prior
+from exactlearn.scoring.prior import with_prior
 from tests.brute_force import is_acyclic
 
 
@@ -223,11 +223,6 @@ def test_learning_with_a_prior_gives_the_most_probable_network(asia, prior):
     assert probability == pytest.approx(posterior.best_probability, rel=1e-6)
     assert "prior" in learned.reason
     assert posterior.probability(el.learn(asia, max_parents=2).parents) < probability
-
-
-def test_augmentation_takes_no_prior():
-    with pytest.raises(OptionError, match="takes none"):
-        el.learn(el.read_dataset("asia-mnar"), missing="augment", prior="fair")
 
 
 def test_a_markov_class_too_large_loses_no_record():

@@ -32,6 +32,11 @@ COLUMNS = ["parent", "child", "probability"]
 """Columns of a frame of beliefs."""
 
 
+def is_uniform(prior: Any) -> bool:
+    """Return whether a prior is the uniform one."""
+    return isinstance(prior, str) and prior == "uniform"
+
+
 def with_prior(problem: Problem, prior: Any) -> Problem:
     """Return a problem whose scores hold the logarithm of a prior, up to a constant.
 
@@ -62,7 +67,7 @@ def log_prior(problem: Problem, prior: Any) -> NDArray[np.float64]:
     if isinstance(prior, str):
         if prior not in PRIORS:
             raise refusal("prior", f"one of {', '.join(PRIORS)}, or beliefs", prior)
-        if prior == "uniform":
+        if is_uniform(prior):
             return np.zeros(problem.n_candidates)
         return _fair(problem)
     return _of_beliefs(problem, beliefs(prior, problem.names))
