@@ -515,7 +515,7 @@ class FamilyEstimator:
             supported &= weight_by(labels, self.weights[observing], len(supported)) > 0
         numbers = np.flatnonzero(supported)
         is_used = supported[groups.labels]
-        labels = (np.cumsum(supported) - 1)[groups.labels[is_used]]
+        labels = np.searchsorted(numbers, groups.labels[is_used])
         cells = configurations(columns[is_used], sizes + 1, labels)
         weights = self.weights[is_used]
         # The lattices of a block of groups at a time.

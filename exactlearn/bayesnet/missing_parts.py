@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.hash_tables import WeightedRows
+from exactlearn._runtime.hash_tables import WeightedRows, weight_by
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.bucket_elimination import (
@@ -139,8 +139,7 @@ def log_likelihood_rows(
     parts = missing_parts(layout, codes, np.ones(len(codes)), children_first)
     _, logs = marginals(layout, tables, parts.codes, with_posterior=False)
     # Parts of one row are independent given its observed cells.
-    totals = np.bincount(parts.pair_row, logs[parts.pair_part], len(codes))
-    return totals.astype(np.float64)
+    return weight_by(parts.pair_row, logs[parts.pair_part], len(codes))
 
 
 @kernel

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.hash_tables import merged_weights
+from exactlearn._runtime.hash_tables import merged_weights, weight_by
 from exactlearn._runtime.variable_arguments import ParentsLike
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
 from exactlearn.data.counts import configurations
@@ -381,11 +381,11 @@ def _family_terms(
     )
     size = len(cells)
     places = folds.fold[observed] * size + labels
-    counts = np.bincount(places, folds.weights[observed], folds.n * size)
+    counts = weight_by(places, folds.weights[observed], folds.n * size)
     # The distributions that they belong to.
     seen, distribution = np.unique(cells // shape[-1], return_inverse=True)
     return validation_terms(
-        counts.reshape(folds.n, size).astype(np.float64),
+        counts.reshape(folds.n, size),
         np.ones(size),
         distribution,
         np.full(len(seen), float(shape[-1])),

@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import rel_entr, softmax
+from scipy.special import rel_entr
 
+from exactlearn._runtime.hash_tables import weight_by
 from exactlearn._runtime.offsets import offsets
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
@@ -339,14 +340,11 @@ def shifted(
     >>> shifted(np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([3.0, 1.0]), np.full(2, 0.5))[0]
     array([0.75, 0.25])
     """
-    # Sums over few states take half the time column by column.
-    ratios = np.asfortranarray(ratios)
     beta = start
     for _ in range(ROUNDS):
-        # E step: the distribution of each cell; M step: their mean with the prior.
-        terms = ratios * beta
-        posterior = terms / terms.sum(axis=1, keepdims=True)
-        counts = weights @ posterior + pseudo_counts
+        # E step: beta times the derivatives are the expected counts; M step: their proportions.
+        derivatives = (weights / (ratios @ beta)) @ ratios
+        counts = beta * derivatives + pseudo_counts
         total = counts.sum()
         # The sum is concave in beta: its maximum is above it by what its steepest ascent to one
         # state gains at most (Frank and Wolfe 1956).
@@ -380,8 +378,7 @@ def _own_gain(
         return -np.inf
     # Weight of the observed cells with each state; the missing ones are counted first.
     states = dataset.codes[:, v].astype(np.int64)
-    by_code = np.bincount(states + 1, dataset.row_weights, len(p) + 1)
-    counts = by_code[1:].astype(np.float64)
+    counts = weight_by(states + 1, dataset.row_weights, len(p) + 1)[1:]
     possible = np.flatnonzero(counts * p)
     columns = np.full(len(possible), v)
     is_state = np.eye(len(p))[possible]
@@ -424,9 +421,12 @@ def _likeliest_causes(gains: NDArray[np.float64]) -> list[int]:
     n_others = gains.shape[1] - OTHERS
     # Nothing, the variable itself, and all others together are equally probable at first.
     prior = np.array([1 / 3, 1 / 3, *[1 / (3 * n_others)] * n_others])
+    likelihoods = np.exp(gains - gains.max(axis=1, keepdims=True))
     weights = prior
     for _ in range(PRIOR_ROUNDS):
         # Empirical Bayes: the prior is the mean posterior of the causes.
-        posterior = softmax(gains + np.log(weights), axis=1)
+        joint = likelihoods * weights
+        posterior = joint / joint.sum(axis=1, keepdims=True)
         weights = (posterior.sum(axis=0) + prior) / (len(gains) + 1)
-    return [int(cause) for cause in posterior.argmax(axis=1)]
+    causes: list[int] = posterior.argmax(axis=1).tolist()
+    return causes

@@ -144,8 +144,8 @@ def properties(score: Score, domain: Domain) -> Properties:
         rates[r] = -inf
         # What holds for a score holds at every number of configurations.
         for q in CONFIGURATIONS.tolist():
-            f = np.append(0.0, cell_terms(score, counts[1:], r, q))
-            g = np.append(0.0, configuration_terms(score, counts[1:], r, q))
+            f = cell_terms(score, counts, r, q)
+            g = configuration_terms(score, counts, r, q)
             is_convex, slopes_fall, bends_rise = _shape(counts, f, g)
             falls &= slopes_fall
             rises &= bends_rise

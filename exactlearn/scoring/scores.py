@@ -164,15 +164,15 @@ def _log_rising(ess: float, size: float, counts: Counts) -> Counts:
         corrections = _stirling(counts + start) - _stirling(np.array(start))
         # The first two logarithms cancel exactly.
         slope = math.log(ess) - log_shift - math.log(size)
-        return np.asarray(ratio_terms + corrections + slope * counts, np.float64)
+        return ratio_terms + corrections + slope * counts
     if start < SMALL_START:
         # lgamma(n + a) - lgamma(a) is about log(a) + lgamma(n) for a near zero.
         log_start = math.log(ess) - math.log(size)
         positive = np.where(counts > 0, counts, 1.0)
-        rising = log_start + gammaln(positive) - log_shift * counts
-        return np.where(counts > 0, rising, 0.0)
-    rising = gammaln(counts + start) - gammaln(start)
-    return np.asarray(rising - log_shift * counts, np.float64)
+        of_positive = log_start + gammaln(positive) - log_shift * counts
+        return np.where(counts > 0, of_positive, 0.0)
+    rising: Counts = gammaln(counts + start) - gammaln(start)
+    return rising - log_shift * counts
 
 
 def _stirling(x: Counts) -> Counts:
@@ -182,7 +182,7 @@ def _stirling(x: Counts) -> Counts:
     series: Counts = np.full_like(inverse, 1 / 1188)
     for coefficient in (-1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
         series = series * square + coefficient
-    return np.asarray(series * inverse, np.float64)
+    return series * inverse
 
 
 class _Likelihood(Score):
@@ -420,10 +420,10 @@ def _above_zero(
 def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
     """Return the loss of a family without any rows: the penalty, less the terms of empty cells."""
     zero = np.zeros(1)
-    empty_cell = float(np.asarray(score.cell(zero, r, q))[0])
-    empty_configuration = float(np.asarray(score.configuration(zero, r, q))[0])
+    (empty_cell,) = score.cell(zero, r, q)
+    (empty_configuration,) = score.configuration(zero, r, q)
     empty_terms = q * (r * empty_cell - empty_configuration)
-    return float(score.penalty(r, q, rows)) - empty_terms
+    return float(score.penalty(r, q, rows) - empty_terms)
 
 
 def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:

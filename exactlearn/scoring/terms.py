@@ -339,7 +339,7 @@ class TermTables:
         """
         points = self._points
         # Values at whole counts, then Chebyshev coefficients for those between.
-        at_whole = form(self.score, points.whole, size)
+        at_whole = form(self.score, np.arange(points.length, dtype=np.float64), size)
         at_nodes = form(self.score, points.nodes, size).reshape(-1, DEGREE + 1)
         polynomials = at_nodes @ _TRANSFORM
         # Coefficients of a smooth function fade: the last three must be noise.
@@ -354,7 +354,7 @@ class TermTables:
                 f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
                 f"counts about {count:g}, where it is interpolated; it must accept any real counts"
             )
-        return np.concatenate([[0.0], at_whole, polynomials.reshape(-1)])
+        return np.concatenate([at_whole, polynomials.ravel()])
 
     def _penalties(
         self, sizes: NDArray[np.float64]
@@ -380,10 +380,9 @@ class TermTables:
 
 
 class _Points(NamedTuple):
-    """Where functions are evaluated: at whole counts but 0, and at the nodes of intervals."""
+    """Where functions are evaluated: at whole counts below a length, and at nodes of intervals."""
 
     length: int
-    whole: NDArray[np.float64]
     nodes: NDArray[np.float64]
     lowest: int
 
@@ -402,10 +401,9 @@ class _Points(NamedTuple):
         if total >= length or lowest < 0:
             end = max(math.frexp(total)[1], lowest + 1)
         starts = np.ldexp(1.0, np.arange(lowest, end))
-        whole = np.arange(1, length, dtype=np.float64)
         # Chebyshev nodes of [-1, 1], moved to [start, 2 start].
         nodes = starts[:, None] * (_NODES + 3) / 2
-        return cls(length, whole, nodes.reshape(-1), lowest)
+        return cls(length, nodes.ravel(), lowest)
 
 
 _NUMBERS = np.arange(DEGREE + 1)

@@ -37,8 +37,10 @@ from scipy.special import xlogy
 from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.hash_tables import weight_by
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.number_arguments import NUMBERS
+from exactlearn._runtime.offsets import owners
 from exactlearn.bayesnet.ascent import EMResult, EMState, fitted
 from exactlearn.bayesnet.complete_data import check_smoothing
 from exactlearn.bayesnet.smoothing_choice import (
@@ -161,8 +163,8 @@ def choose_graph_smoothing(
     units = pseudo_counts(graph, prior)
     parts = [folds.part(dataset, folds.fold == k) for k in range(folds.n)]
     counts = np.array([node_counts(graph, part) for part in parts])
-    nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
-    totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
+    nodes = owners(graph.parameter_offsets)
+    totals = weight_by(nodes, units, graph.n_nodes)
     score = validation_terms(counts, units, nodes, totals)
     if len(score.shifts) == 0:
         return SmoothingChoice(1.0, nan, folds.n)

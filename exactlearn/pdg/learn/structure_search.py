@@ -28,7 +28,7 @@ from scipy.sparse import csr_array
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.hash_tables import index_rows
+from exactlearn._runtime.hash_tables import index_rows, weight_by
 from exactlearn.bayesnet.ascent import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import (
@@ -128,7 +128,7 @@ def populate(
         r = len(rows.states[v])
         cells = reached[v].astype(np.int64) * r + rows.codes[:, v]
         n_nodes = len(kept[v])
-        masses = np.bincount(cells, rows.row_weights, n_nodes * r).astype(np.float64)
+        masses = weight_by(cells, rows.row_weights, n_nodes * r)
         counts[v] = masses.reshape(n_nodes, r)
         # Each edge leads to a node that rows reach; those are the child's.
         for place, child in enumerate(children[v]):

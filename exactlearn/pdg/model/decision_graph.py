@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.argument_kinds import instance_of
 from exactlearn._runtime.arguments import checked_arguments, register
 from exactlearn._runtime.display import ByValue
+from exactlearn._runtime.offsets import offsets, owners
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.alignment import aligned_codes
@@ -150,12 +151,13 @@ class DecisionGraph(
     @cached_property
     def parameter_offsets(self) -> NDArray[np.int64]:
         """Where each node's parameters begin, and the end, shape (nodes + 1,)."""
-        return _offsets(self.cardinalities[self.variable])
+        return offsets(self.cardinalities[self.variable])
 
     @cached_property
     def successor_offsets(self) -> NDArray[np.int64]:
         """Where each node's successors begin, and the end, shape (nodes + 1,)."""
-        return _offsets((self.cardinalities * self.child_counts)[self.variable])
+        n_successors = self.cardinalities * self.child_counts
+        return offsets(n_successors[self.variable])
 
     @cached_property
     def effective_size(self) -> int:
@@ -178,7 +180,7 @@ class DecisionGraph(
             n_children=self.child_counts,
             first_node=self.first_nodes,
             n_nodes=self.node_counts,
-            first_state=np.cumsum(self.cardinalities) - self.cardinalities,
+            first_state=offsets(self.cardinalities)[:-1],
             variable=self.variable,
             parameter=self.parameter_offsets,
             successor=self.successor_offsets,
@@ -294,8 +296,8 @@ class DecisionGraph(
         >>> graph.relative(np.zeros(len(graph.parameters)), graph.parameters)[:2].tolist()
         [0.01, 0.99]
         """
-        offsets = self.parameter_offsets
-        totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
+        first = self.parameter_offsets
+        totals = np.add.reduceat(counts, first[:-1])[owners(first)]
         parameters = otherwise.copy()
         np.divide(counts, totals, out=parameters, where=totals > 0)
         return parameters
@@ -412,7 +414,7 @@ def assemble(
     # an offset.
     counts = [len(parameters[v]) for v in order]
     first = np.zeros(len(order), np.int64)
-    first[list(order)] = np.cumsum(counts) - counts
+    first[list(order)] = offsets(counts)[:-1]
     heads = [successors[v] + first[list(children[v])] for v in order]
     return DecisionGraph(
         names=names,
@@ -422,10 +424,6 @@ def assemble(
         parameters=np.concatenate([parameters[v].ravel() for v in order]),
         successors=np.concatenate([nodes.ravel() for nodes in heads]),
     )
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 def _check_nodes(graph: DecisionGraph) -> None:
@@ -454,15 +452,15 @@ def _check_nodes(graph: DecisionGraph) -> None:
 def _check_parameters(graph: DecisionGraph) -> None:
     """Check that each node has a distribution."""
     parameters = graph.parameters
-    offsets = graph.parameter_offsets
-    if len(parameters) != offsets[-1]:
+    first = graph.parameter_offsets
+    if len(parameters) != first[-1]:
         raise CheckError(
-            f"{len(parameters)} parameters, not one per node and state: {offsets[-1]}"
+            f"{len(parameters)} parameters, not one per node and state: {first[-1]}"
         )
     if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
         raise CheckError("some parameter is negative or not a number")
     # Sums of floats are one only up to rounding.
-    sums = np.add.reduceat(parameters, offsets[:-1])
+    sums = np.add.reduceat(parameters, first[:-1])
     for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
         raise CheckError(
             f"parameters of {_node_in_words(graph, node)} sum to {float(sums[node])!r},"
