@@ -288,7 +288,12 @@ class Enumeration:
         """Return the candidates of one block, and the sets that stay for the next level."""
         start, stop = work.starts[block : block + 2].tolist()
         joined = _join(work.level, start, stop, self.n, self.choose)
-        scored = self.scorer.score(joined, work.level, self._allowed(joined), space)
+        scored = self.scorer.score(
+            joined,
+            work.level,
+            self._allowed(joined),
+            space,
+        )
         scores = scored.scores
         best = joined.best
         has_score = ~np.isnan(scores)

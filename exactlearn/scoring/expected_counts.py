@@ -77,7 +77,12 @@ class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows fin
         place = np.argsort(self.order)[members]
         subset = np.sort(place)
         stack, entries = counting_space(self.rows, size, every=True)
-        count_set(subset.astype(np.int32), self.rows, stack, entries)
+        count_set(
+            subset.astype(np.int32),
+            self.rows,
+            stack,
+            entries,
+        )
         # The prefix holds the set from its last element to its first.
         shape = self.rows.cardinalities[subset[::-1]]
         cells = stack.totals[size, : shape.prod()]
@@ -88,7 +93,12 @@ class ExpectedCounts(Displayed, shown="variables=order total most drawn_rows fin
         """Return the score of a family from its expected counts."""
         table = self.family(child, parents)
         table = table.reshape(-1, table.shape[-1])
-        return family_score(table, float(len(table)), score, self.total)
+        return family_score(
+            table,
+            float(len(table)),
+            score,
+            self.total,
+        )
 
 
 def expected_counts(

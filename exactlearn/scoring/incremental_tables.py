@@ -132,7 +132,13 @@ def tabulate(
     cells_of_set = len(rows.weights) * (largest + 1)
     step = max(1, BLOCK // max(1, cells_of_set))
     for begin in range(0, n_sets, step):
-        _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
+        _count(
+            sets,
+            columns,
+            rows.weights,
+            begin,
+            min(begin + step, n_sets),
+        )
         if not control.goes_on():
             break
     return sets
@@ -191,7 +197,12 @@ def _count(
 
 
 @in_place_kernel
-def cell_of(sets: Sets, s: int, codes: NDArray[np.int16], row: int) -> int:
+def cell_of(
+    sets: Sets,
+    s: int,
+    codes: NDArray[np.int16],
+    row: int,
+) -> int:
     """Return the cell of a set's table that a row is counted in."""
     cell = sets.first[s]
     for p in range(sets.members.shape[1]):  # the stride of padding is 0
@@ -228,8 +239,18 @@ def gains(
         here = cell_of(sets, s, rows.codes, row)
         there = here + by * sets.step[at]
         # The row leaves its cell and joins that of the new state.
-        fall = rise(sets.functions, function, sets.cells[here], -w)
-        gain = rise(sets.functions, function, sets.cells[there], w)
+        fall = rise(
+            sets.functions,
+            function,
+            sets.cells[here],
+            -w,
+        )
+        gain = rise(
+            sets.functions,
+            function,
+            sets.cells[there],
+            w,
+        )
         change[s] = fall + gain
 
 

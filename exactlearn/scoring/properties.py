@@ -114,7 +114,13 @@ def is_equivalent(score: Score, domain: Domain) -> bool:
     )
 
 
-def _is_symmetric(score: Score, r: int, s: int, q: float, total: float) -> bool:
+def _is_symmetric(
+    score: Score,
+    r: int,
+    s: int,
+    q: float,
+    total: float,
+) -> bool:
     """Return whether two variables lose the same by their sizes, whichever is the parent."""
 
     def loss_of_both(first: int, second: int) -> float:

@@ -374,7 +374,12 @@ def as_score(value: Any, name: str = "score") -> Score:
 register(score=as_score)
 
 
-def cell_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
+def cell_terms(
+    score: Score,
+    counts: Counts,
+    r: int,
+    q: float,
+) -> Counts:
     """Return the terms that counts of cells add to a family's score, 0 for an empty cell.
 
     Raises
@@ -385,7 +390,12 @@ def cell_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
     return _above_zero(score, "cell", score.cell, counts, r, q)
 
 
-def configuration_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
+def configuration_terms(
+    score: Score,
+    counts: Counts,
+    r: int,
+    q: float,
+) -> Counts:
     """Return the terms that counts of configurations take from a family's score, 0 for 0.
 
     Raises
@@ -417,7 +427,12 @@ def _above_zero(
     return terms.reshape(counts.shape)
 
 
-def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
+def size_penalty(
+    score: Score,
+    r: int,
+    q: float,
+    rows: float,
+) -> float:
     """Return the loss of a family without any rows: the penalty, less the terms of empty cells."""
     zero = np.zeros(1)
     (empty_cell,) = score.cell(zero, r, q)
@@ -426,7 +441,12 @@ def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
     return float(score.penalty(r, q, rows) - empty_terms)
 
 
-def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
+def family_score(
+    counts: Counts,
+    q: float,
+    score: Score,
+    rows: float,
+) -> float:
     """Return the score of a family from its counts.
 
     Parameters

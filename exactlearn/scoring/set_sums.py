@@ -223,7 +223,12 @@ class SetSums:
 
 
 @in_place_kernel
-def _sum_counts(functions: Functions, i: int, counts: Floats, n_counts: int) -> float:
+def _sum_counts(
+    functions: Functions,
+    i: int,
+    counts: Floats,
+    n_counts: int,
+) -> float:
     """Return the sum of a function over the first ones of some counts.
 
     Rounding errors are added up by themselves, so that the sum does not depend on the order.
@@ -278,8 +283,19 @@ def _sum_sets(
                 sums[i, form] = value(functions, numbers[i, form], rows.total)
             continue
         # The first element is counted into the table; the others are the prefix.
-        count_set(sets[i, : depth + 1], rows, stack, entries)
-        n_counts = take_counts(rows, stack, entries, depth, sets[i, 0])
+        count_set(
+            sets[i, : depth + 1],
+            rows,
+            stack,
+            entries,
+        )
+        n_counts = take_counts(
+            rows,
+            stack,
+            entries,
+            depth,
+            sets[i, 0],
+        )
         cells[i] = 0.0
         # A cell of expected weight below one row counts by its weight.
         for c in range(n_counts):

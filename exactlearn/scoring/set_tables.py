@@ -356,7 +356,16 @@ def _push_entries(
         if column[row] >= 0:
             for entry in range(begin, end):
                 weight = entries.weight[depth, entry]
-                n = _add_entry(stack, entries, above, entry, r, column[row], weight, n)
+                n = _add_entry(
+                    stack,
+                    entries,
+                    above,
+                    entry,
+                    r,
+                    column[row],
+                    weight,
+                    n,
+                )
         else:
             part = missing.part[variable, row]
             prefix, joint = _joint_posteriors(missing, stack, depth, variable, row)
@@ -383,7 +392,12 @@ def _push_entries(
 
 
 @in_place_kernel
-def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
+def _count(
+    rows: Rows,
+    stack: Stack,
+    depth: int,
+    variable: int,
+) -> int:
     """Count the prefix's configurations by the states of one more variable, in the table.
 
     Returns the number of cells.
@@ -409,7 +423,12 @@ def _count(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
 
 
 @in_place_kernel
-def _push_rows(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
+def _push_rows(
+    rows: Rows,
+    stack: Stack,
+    depth: int,
+    variable: int,
+) -> None:
     """Extend the prefix by a variable of complete rows, and number their configurations."""
     totals = stack.totals[depth + 1]
     cells = _count(rows, stack, depth, variable)

@@ -279,7 +279,12 @@ class _PairCounts:
         weights = np.diag(self.counts)[self.first[v] : self.first[v + 1]]
         states = range(len(weights))
         labels = tuple(map(str, states))
-        return Dataset(np.array([states]).T, (str(v),), (labels,), weights)
+        return Dataset(
+            np.array([states]).T,
+            (str(v),),
+            (labels,),
+            weights,
+        )
 
 
 def _scored(

@@ -117,7 +117,12 @@ def value(functions: Functions, i: int, n: float) -> float:
 
 
 @in_place_kernel
-def rise(functions: Functions, i: int, n: float, w: float) -> float:
+def rise(
+    functions: Functions,
+    i: int,
+    n: float,
+    w: float,
+) -> float:
     """Return by how much function ``i`` rises from a count of ``n`` to ``n + w``."""
     return value(functions, i, n + w) - value(functions, i, n)
 
