@@ -38,6 +38,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.indicators import one_hot, states_of_cells
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.learning import averaged_posterior
+from exactlearn.scoring.scores import total_weight
 
 ROUNDS = 10_000
 """Most rounds of EM for the distribution of a variable's missing cells."""
@@ -413,7 +414,7 @@ def _gains_by_others(
 
 def _penalty(dataset: Dataset) -> float:
     """Return the BIC penalty of one parameter."""
-    return 0.5 * float(np.log(max(dataset.row_weights.sum(), 1.0)))
+    return 0.5 * float(np.log(max(total_weight(dataset), 1.0)))
 
 
 def _likeliest_causes(gains: NDArray[np.float64]) -> list[int]:

@@ -46,6 +46,7 @@ from exactlearn.data.indicators import one_hot
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.pdg.learn.starts import chow_liu_parents
+from exactlearn.scoring.scores import total_weight
 
 LEAST_EXPECTED = 5.0
 """Smallest expected count for the chi-squared distribution."""
@@ -295,7 +296,7 @@ def _chosen_by_em(
     """Replace the causes of some variables, one after the other, by the one of the best BIC."""
     if not suspected:
         return graph
-    penalty = 0.5 * log(max(float(dataset.row_weights.sum()), 2.0))
+    penalty = 0.5 * log(max(total_weight(dataset), 2.0))
     margin = log(ODDS * max(len(graph.causes), 1))
 
     def bic(candidate: MissingnessGraph) -> float:
@@ -327,7 +328,7 @@ def _chosen_by_em(
 
 def _tree(dataset: Dataset) -> BayesianNetwork:
     """Return the tree of Chow and Liu with parameters by EM; edges pay for themselves by BIC."""
-    rate = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
+    rate = 0.5 * float(np.log(max(total_weight(dataset), 2.0)))
     return fit_em(dataset, chow_liu_parents(dataset, rate), smoothing=SMOOTHING).model
 
 
@@ -366,7 +367,7 @@ def recommendation(dataset: Dataset, graph: MissingnessGraph) -> Recommendation:
     is_ignorable = graph.kind != "MNAR"
     method = "em"
     why = "it uses every observed cell, and takes seconds"
-    if float(dataset.row_weights.sum()) >= FEW_ROWS:
+    if total_weight(dataset) >= FEW_ROWS:
         method = {"MCAR": "f-mcar", "MAR": "d-mar"}.get(graph.kind, "graph")
         why = "a closed form takes one pass over so many rows where EM takes many"
     elif not is_ignorable:

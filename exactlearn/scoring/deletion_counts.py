@@ -140,9 +140,8 @@ class DeletionScorer:
         self.score_of = score
         self.counts = counts
         self.order = np.arange(dataset.n_variables, dtype=np.int32)
-        self.smallest = []
-        for v in range(dataset.n_variables):
-            self.smallest.append({v, *required_parents(v, required)})
+        variables = range(dataset.n_variables)
+        self.smallest = [{v, *required_parents(v, required)} for v in variables]
         self.estimate = FamilyEstimator(dataset, counts.estimator).estimate
         self.total = total_weight(dataset)
         self.of_empty_set = np.zeros(0)

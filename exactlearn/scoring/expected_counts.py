@@ -29,7 +29,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
-from exactlearn.scoring.scores import Score, family_score
+from exactlearn.scoring.scores import Score, family_score, total_weight
 from exactlearn.scoring.set_tables import (
     MissingCells,
     Rows,
@@ -194,7 +194,7 @@ def expected_counts(
     return ExpectedCounts(
         order=order.astype(np.int32),
         rows=index_rows(columns, weights, cardinalities[order], missing),
-        total=float(dataset.row_weights.sum()),
+        total=total_weight(dataset),
         most=most,
         drawn_rows=int(is_drawn.sum()),
         finished=not control.is_over,

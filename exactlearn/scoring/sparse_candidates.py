@@ -112,9 +112,8 @@ def sparse_candidates(
         forbidden = frozenset(arcs_by_index(forbidden, "forbidden", names))
         given = as_score(score), max_parents, required
         # The counts of all pairs of variables, and of the variables with required parents.
-        smallest: list[Family] = []
-        for child in range(len(names)):
-            smallest.append((child, *required_parents(child, required)))
+        children = range(len(names))
+        smallest = [(child, *required_parents(child, required)) for child in children]
         with_parents = [family for family in smallest if len(family) > 1]
         empty_counts = partial(_PairCounts, with_parents, names, states)
         pairs = summed(blocks, empty_counts, client)
@@ -141,8 +140,8 @@ def sparse_candidates(
             scored += pieces(scored_projection, (*given, projected), len(batch))
         n_scored = sum(is_finished for _, is_finished in scored)
         # Variables that the time did not suffice for have their smallest parent sets.
-        for family in smallest[len(scored) :]:
-            scored.append(_scored(*given, pairs.family(family), family))
+        left = smallest[len(scored) :]
+        scored += [_scored(*given, pairs.family(family), family) for family in left]
     is_stopped = n_scored < len(names)
     how_far = f"the parent sets of {n_scored} of {len(names)} variables were scored"
     problem = Problem.from_candidates(names, [scores for scores, _ in scored])

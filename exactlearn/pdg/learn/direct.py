@@ -40,6 +40,7 @@ from exactlearn.pdg.learn.structure_search import (
     first_structures,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
+from exactlearn.scoring.scores import total_weight
 
 
 @checked_arguments(start=as_graph)
@@ -105,7 +106,7 @@ def learn_direct(
     """
     rows = complete_rows(dataset)
     if size_weights is None:
-        size_weights = [bic_size_weight(float(rows.row_weights.sum()))]
+        size_weights = [bic_size_weight(total_weight(rows))]
     scores = [StructureScore(x, size) for x in sorted(size_weights, reverse=True)]
     if not scores:
         raise OptionError(

@@ -62,6 +62,7 @@ from exactlearn.pdg.learn.parameters import (
 )
 from exactlearn.pdg.learn.starts import SMOOTHING
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.scoring.scores import total_weight
 
 RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 """What a cell of size must gain in nats, of which validation chooses one, or BIC's."""
@@ -141,7 +142,7 @@ def learn_hybrid(
     """
     dataset = aligned_table(dataset, network)  # folds refit its families by index
     check_smoothing(smoothing)
-    total = float(dataset.row_weights.sum())
+    total = total_weight(dataset)
     is_validated = smoothing is None and dataset.is_complete
     if size_weights is not None:
         weights = sorted(size_weights)
@@ -212,7 +213,7 @@ def _merged_graphs(
     """
     graph = compile_network(network, seed=seed)
     merges = data_merges(graph, rows, model_share=model_share)
-    weight = float(rows.row_weights.sum())
+    weight = total_weight(rows)
     merged: list[DecisionGraph] = []
     for score in scores:
         if merged and control.is_over:
@@ -332,7 +333,7 @@ def smallest_as_likely(
     )
     merges = data_merges(compile_network(network, seed=seed), dataset)
     first = log_likelihood(merges.merged(), dataset)
-    merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
+    merges.merge_until(loss=max(0.0, first - least) / total_weight(dataset))
     return merges.merged()
 
 
@@ -440,7 +441,7 @@ def _staying_nodes(
     """
     codes = aligned_codes(dataset, pdg.names, pdg.states)
     counts = pdg.with_parameters(expected_counts(pdg, codes, dataset.weights))
-    total = dataset.row_weights.sum()
+    total = total_weight(dataset)
     expected = pdg.with_parameters(node_probabilities(pdg, total))
     stays = {-1: np.ones(1, np.bool_)}  # above the roots
     for v in pdg.order.tolist():

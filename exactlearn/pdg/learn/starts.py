@@ -30,7 +30,7 @@ from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import MAX_SIZE, compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.scores import PenalisedLikelihood, Score
+from exactlearn.scoring.scores import PenalisedLikelihood, Score, total_weight
 from exactlearn.solvers import solve
 from exactlearn.solvers.component_solver import INNER_SEARCH
 from exactlearn.structure.selection import fitted_network
@@ -213,7 +213,7 @@ def chow_liu_forest(dataset: Dataset, rate: float | None = None) -> NDArray[np.i
     gain = pairwise_information(dataset)
     min_gain = -1.0
     if rate is not None:
-        gain = dataset.row_weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
+        gain = total_weight(dataset) * gain - rate * np.multiply.outer(r - 1, r - 1)
         min_gain = 0.0
     # The largest edges of all: of a positive cost each, which is no missing edge for scipy.
     cost = np.where(gain > min_gain, gain.max() + 1.0 - gain, 0.0)

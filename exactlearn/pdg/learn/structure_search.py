@@ -352,7 +352,7 @@ def learn_on_forest(
     rows = complete_rows(dataset)
     given = checked_forest(forest, dataset.n_variables)
     if size_weight is None:
-        size_weight = bic_size_weight(float(rows.row_weights.sum()))
+        size_weight = bic_size_weight(total_weight(rows))
     score = StructureScore(size_weight, size)
     best = best_improved(rows, given, score, first_structures(rows, given))
     graph = tuned_smoothing(best.graph, dataset, smoothing=smoothing)
