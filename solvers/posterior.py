@@ -90,14 +90,47 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
 
     def ancestors(self) -> NDArray[np.float64]:
         """Return the probability that one variable is an ancestor of another one, shape (n, n)."""
-        n = self.n_variables
-        ancestors = np.zeros((n, n))
-        for i in range(n):
-            weights = self.sums.non_descendants[i] * self.sums.parent_sums.high[i]
-            for bit, j in enumerate(np.delete(np.arange(n), i)):
-                # the sets of non-descendants without j
-                ancestors[i, j] = weights.reshape(-1, 2, 1 << bit)[:, 0].sum()
-        return ancestors
+        return ancestor_probabilities(
+            self.sums.non_descendants * self.sums.parent_sums.high
+        )
+
+
+def ancestor_probabilities(
+    non_descendants: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the probability that one variable is an ancestor of another one, shape (n, n).
+
+    Parameters
+    ----------
+    non_descendants
+        Probability that each set are all variables that do not descend from a variable, shape
+        (n, 2 ** (n - 1)).
+    """
+    n = len(non_descendants)
+    ancestors = np.zeros((n, n))
+    for i in range(n):
+        for bit, j in enumerate(np.delete(np.arange(n), i)):
+            # the sets of non-descendants without j
+            halves = non_descendants[i].reshape(-1, 2, 1 << bit)
+            ancestors[i, j] = halves[:, 0].sum()
+    return ancestors
+
+
+def parents_as_bits(problem: Problem, place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the parents of each candidate as bits, shape (m,).
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    place
+        The bit of each variable, negative for those that are left out, shape (n,).
+    """
+    row = owners(problem.member_first)
+    inside = place[problem.members] >= 0
+    bits = np.zeros(problem.n_candidates, np.int64)
+    np.add.at(bits, row[inside], 1 << place[problem.members[inside]])
+    return bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -172,13 +205,7 @@ def posterior_of_selections(
     >>> bool(abs(posterior.log_sum - np.log(3)) < 1e-12)
     True
     """
-    if problem.overall_constraints:
-        described = problem.overall_constraints[0].describe(problem.names)
-        raise OptionError(
-            f"constraint {described!r} concerns the whole network; sums over all networks"
-            " take required and forbidden arcs, tiers and largest numbers of parents"
-        )
-    problem.require_feasible()
+    require_sums(problem)
     labels = strong_parts(problem.select(problem.allowed))
     largest = int(np.bincount(labels).max(initial=0))
     if largest > LIMIT:
@@ -198,6 +225,17 @@ def posterior_of_selections(
     return _combined(problem, tuple(parts))
 
 
+def require_sums(problem: Problem) -> None:
+    """Require constraints that leave out candidates one at a time, and an acyclic selection."""
+    if problem.overall_constraints:
+        described = problem.overall_constraints[0].describe(problem.names)
+        raise OptionError(
+            f"constraint {described!r} concerns the whole network; sums over all networks"
+            " take required and forbidden arcs, tiers and largest numbers of parents"
+        )
+    problem.require_feasible()
+
+
 def _summed(
     problem: Problem,
     variables: NDArray[np.int64],
@@ -210,12 +248,7 @@ def _summed(
     local = np.full(problem.n_variables, -1)
     local[variables] = np.arange(n)
     candidate = np.flatnonzero(problem.allowed & (local[problem.child] >= 0))
-    # parents inside the part, as bits
-    row = owners(problem.member_first)
-    inside = local[problem.members] >= 0
-    bits = np.zeros(problem.n_candidates, np.int64)
-    np.add.at(bits, row[inside], 1 << local[problem.members[inside]])
-    parents = bits[candidate]
+    parents = parents_as_bits(problem, local)[candidate]
     child = local[problem.child[candidate]]
     mantissa, exponent = split_weights(problem.relative.scores[candidate])
     parent_sums = sum_parent_sets(n, child, parents, mantissa, exponent)
@@ -242,9 +275,6 @@ def _combined(problem: Problem, parts: tuple[Part, ...]) -> SelectionPosterior:
     for part in parts:
         candidates[part.candidate] = part.probabilities()
         ancestors[np.ix_(part.variables, part.variables)] = part.ancestors()
-    row = owners(problem.member_first)
-    arcs = np.zeros((n, n))
-    np.add.at(arcs, (problem.members, problem.child[row]), candidates[row])
     # weights are off by half a unit of the loss each, and by that of their exponential
     expected_loss = -float(candidates @ problem.relative.scores)
     of_weights = 2.0 * EPSILON * (expected_loss + 4.0 * n)
@@ -260,7 +290,7 @@ def _combined(problem: Problem, parts: tuple[Part, ...]) -> SelectionPosterior:
         parts=parts,
         log_sum=problem.offset + fsum(part.sums.log_sum for part in parts),
         candidates=candidates,
-        arcs=arcs,
+        arcs=problem.sum_by_arc(candidates),
         ancestors=ancestors,
         error=error,
     )

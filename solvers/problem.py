@@ -327,6 +327,23 @@ class Problem(
         selection[self.child[rows]] = rows
         return selection
 
+    def sum_by_arc(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the values of the candidates with each arc [parent, child], (n, n).
+
+        Examples
+        --------
+        >>> sets = [{(): -2.0, (1,): -1.0}, {(): -3.0}]
+        >>> problem = Problem.from_candidates(["a", "b"], sets)
+        >>> problem.sum_by_arc(np.array([0.2, 0.8, 1.0])).tolist()
+        [[0.0, 0.0], [0.8, 0.0]]
+        """
+        n = self.n_variables
+        row = owners(self.member_first)
+        arcs = self.members.astype(np.int64) * n + self.child[row]
+        sums = np.zeros(n * n)
+        np.add.at(sums, arcs, values[row])
+        return sums.reshape(n, n)
+
     @property
     def overall_constraints(self) -> tuple[Constraint, ...]:
         """The constraints that :attr:`allowed` does not settle: they concern the whole network.

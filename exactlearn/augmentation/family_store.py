@@ -41,6 +41,7 @@ from exactlearn.scoring.incremental_tables import (
     rows_of,
     table_cells,
     tabulate,
+    values_under,
 )
 from exactlearn.scoring.terms import TermTables
 
@@ -119,15 +120,31 @@ class FamilyStore:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Score of each family under the completion at hand, shape (families,)."""
-        pairs = self.pairs
-        values = self.sets.values
-        return np.asarray(values[pairs.family] - values[pairs.parents] - pairs.penalty)
+        return self._scores_of(self.sets.values)
 
     def move_to(self, values: NDArray[np.int64]) -> None:
         """Take over a completion: only the tables of the cells that differ are touched."""
         moves = np.column_stack([self.dataset.missing_cells, values])
         for block in self.blocks(moves[self.values != values]):
             self.change(block)
+
+    def scores_under(self, completions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores under completions, shape (completions, families).
+
+        Parameters
+        ----------
+        completions
+            States in the order of ``Dataset.missing_cells``, shape (completions, cells). The last
+            one is taken over; fast where each differs little from the one before.
+        """
+        cells = np.pad(self.dataset.missing_cells, ((0, 0), (0, 1)))
+        return self._scores_of(values_under(self.sets, self.rows, cells, completions))
+
+    def _scores_of(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores from the sums over the tables, along the last axis."""
+        pairs = self.pairs
+        of_families = sums[..., pairs.family] - sums[..., pairs.parents]
+        return np.asarray(of_families - pairs.penalty)
 
     def blocks(self, moves: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Split moves, or cells, so that one pass over a part is a bounded amount of work.

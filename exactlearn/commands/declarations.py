@@ -50,8 +50,16 @@ FitMethod = Literal[
     "id-mar",
     "if-mar",
 ]
-EstimatedCountsName = Literal[
-    "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+PosteriorCountsName = Literal[
+    "auto",
+    "average",
+    "expected",
+    "d-mcar",
+    "f-mcar",
+    "d-mar",
+    "f-mar",
+    "id-mar",
+    "if-mar",
 ]
 CountsName = Literal[
     "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
@@ -1008,7 +1016,8 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
 
     At most 20 variables may form cycles with each other: tiers and forbidden arcs make parts.
     Constraints are required and forbidden arcs, tiers and largest numbers of parents. Where cells
-    are missing, the answer is one for expected counts, or with --counts for those of deletion.
+    are missing, the answer is the average over all their values, if that takes some ten seconds,
+    with the probability of each value; else it is one for expected counts.
 
     -o writes the record (.json), the arcs (.csv), a figure with edges as wide as they are probable
     (.svg), or all of them into a folder, with the networks of --samples.
@@ -1019,7 +1028,8 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
         Prior over networks: uniform, fair to each number of parents, or a CSV file with the columns
         parent, child and probability, where all other arcs have one half.
     counts
-        Counts of families with missing cells, as for 'solve'.
+        average: over all values of missing cells, exactly; auto: where that takes some ten seconds;
+        else counts of families with missing cells, as for 'solve'.
     samples
         Draw so many networks from the posterior.
 
@@ -1035,7 +1045,7 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     prior: str = _prior()
-    counts: EstimatedCountsName = "expected"
+    counts: PosteriorCountsName = "auto"
     samples: int = option(0, least=0, metavar="N")
 
 

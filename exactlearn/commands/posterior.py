@@ -20,6 +20,7 @@ from exactlearn.commands.tables import load, place
 from exactlearn.formats.scores import is_score_file
 from exactlearn.reporting.drawing import averaged_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
+from exactlearn.structure.completion_posterior import counts_for
 from exactlearn.structure.posterior import (
     StructurePosterior,
     posterior_of_listed,
@@ -27,7 +28,7 @@ from exactlearn.structure.posterior import (
 )
 
 MAX_SHOWN = 20
-"""Most arcs that are shown."""
+"""Most arcs, and values of cells, that are shown."""
 
 
 def run(options: Posterior, output: Output) -> Answer:
@@ -50,12 +51,14 @@ def run(options: Posterior, output: Output) -> Answer:
             scoring = pipeline.scoring(
                 load(options.source, options),
                 options,
-                counts=options.counts,
+                counts=counts_for(options.counts),
                 prior=prior,
             )
             scoring = pipeline.with_declared_score(scoring, options, output)
             display.stage("summing over all networks")
-            posterior = posterior_of_scoring(scoring, control, on_progress)
+            posterior = posterior_of_scoring(
+                scoring, control, on_progress, options.counts
+            )
     record = posterior.to_dict()
     # Networks are drawn on request alone.
     samples = posterior.sample(options.samples, options.seed) if options.samples else []
@@ -82,7 +85,10 @@ def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str
     hidden = {"edges", "ancestors", "samples", "parents"}
     facts = {key: value for key, value in record.items() if key not in hidden}
     arcs = posterior.to_frame().head(MAX_SHOWN)
-    return {**facts, "arcs": arcs.to_dict("records")}
+    shown = {**facts, "arcs": arcs.to_dict("records")}
+    if "cells" in shown:
+        shown["cells"] = shown["cells"][:MAX_SHOWN]
+    return shown
 
 
 def _write(

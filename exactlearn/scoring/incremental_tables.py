@@ -310,3 +310,26 @@ def change_cells(sets: Sets, rows: Rows, moves: NDArray[np.int64]) -> None:
         if state != rows.codes[u, v]:
             gains(sets, rows, u, v, state, change)
             change_cell(sets, rows, u, v, state, change)
+
+
+@kernel
+def values_under(
+    sets: Sets, rows: Rows, cells: NDArray[np.int64], completions: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the sums over the tables under completions, shape (completions, sets).
+
+    Parameters
+    ----------
+    sets, rows
+        The tables of a completed table; they become those of the last completion.
+    cells
+        Row and variable of each cell, and space for a state, shape (cells, 3).
+    completions
+        The states of the cells, shape (completions, cells).
+    """
+    values = np.zeros((len(completions), len(sets.values)))
+    for c in range(len(completions)):
+        cells[:, 2] = completions[c]
+        change_cells(sets, rows, cells)
+        values[c] = sets.values
+    return values

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
+from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import ancestor_matrix
 from exactlearn.solvers.dag_samples import sample_selections
 from exactlearn.solvers.posterior import SelectionPosterior
@@ -58,28 +59,40 @@ class NetworkDistribution(Protocol):
     def probability(self, parents: Parents) -> float:
         """Return the probability of one network."""
 
+    def mass(self, networks: Sequence[Parents]) -> float:
+        """Return the probability that some different networks have together."""
+        return sum(map(self.probability, networks))
+
     def draw(
         self, n: int, rng: np.random.Generator
     ) -> list[tuple[tuple[int, ...], ...]]:
         """Return the parents of each variable in ``n`` networks drawn independently."""
 
 
+def unfinished(part: str, control: SearchControl) -> BaseException:
+    """Return the error of sums that a limit, or Ctrl-C, ended: unfinished ones say nothing."""
+    if control.is_stopped:
+        return KeyboardInterrupt()
+    return TooLargeError(
+        f"the time limit ended {part}, and unfinished sums say nothing; allow more time, or"
+        " fewer parents"
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SummedNetworks(ByValue, shown="log_evidence error"):
+class SummedNetworks(NetworkDistribution, ByValue, shown="log_evidence error"):
     """The posterior by sums over all networks of a problem.
 
     Parameters
     ----------
     selections
         The sums.
+    status
+        The way to the probabilities; ``exact``: all networks are summed, up to rounding.
     """
 
     selections: SelectionPosterior
-
-    @property
-    def status(self) -> str:
-        """``exact``: all networks are summed, up to rounding."""
-        return "exact"
+    status: str = "exact"
 
     @property
     def log_evidence(self) -> float:

@@ -8,7 +8,7 @@ of each arc, parent set and ancestor, and of a network with its Markov class.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from exactlearn._runtime.variable_arguments import (
 )
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.data.unseen import Unseen
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import OptionError
 from exactlearn.graphs.dag import named_parents, strongest_dag
 from exactlearn.graphs.equivalence import NamedGraph, cpdag
 from exactlearn.scoring.candidates import n_families
@@ -40,12 +40,19 @@ from exactlearn.structure.averaged_prediction import (
     effect_under,
     mixture_of,
 )
+from exactlearn.structure.completion_posterior import (
+    AVERAGES,
+    CompletionAverage,
+    average_over_completions,
+    counts_for,
+)
 from exactlearn.structure.ess_choice import with_score
 from exactlearn.structure.learned_counts import LearnedCounts
 from exactlearn.structure.learning import scoring_of
 from exactlearn.structure.network_distribution import (
     NetworkDistribution,
     SummedNetworks,
+    unfinished,
 )
 from exactlearn.structure.selection import Counts, Scoring
 from exactlearn.structure.structure_search import LearnedStructure
@@ -222,7 +229,7 @@ class StructurePosterior(
         for network in networks:
             parents = parents_by_index(network, "networks", self.names)
             distinct.add(tuple(tuple(sorted(family)) for family in parents))
-        return sum(map(self.networks.probability, distinct))
+        return self.networks.mass(list(distinct))
 
     @checked_arguments()
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedGraph]:
@@ -412,6 +419,33 @@ class StructurePosterior(
         }
         return pd.DataFrame(columns)
 
+    @property
+    def cells(self) -> "pd.DataFrame":
+        """Probability of each value of each missing cell, averaged over networks and completions.
+
+        Columns are ``row``, ``variable``, ``value`` and ``probability``.
+
+        Raises
+        ------
+        OptionError
+            When the posterior is no average over completions.
+        """
+        import pandas as pd
+
+        if not isinstance(self.networks, CompletionAverage):
+            raise OptionError(
+                "cells: they have probabilities where el.posterior(table, missing='average') has"
+                " averaged over the completions of an incomplete table"
+            )
+        dataset = self.networks.families.dataset
+        variables = dataset.missing_cells[:, 1]
+        frames = []
+        for state, probability in enumerate(self.networks.cells.T):
+            has_state = dataset.cardinalities[variables] > state
+            frame = dataset.completion_frame(has_state * state)
+            frames.append(frame.assign(probability=probability)[has_state])
+        return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result for a record."""
         frame = self.to_frame()
@@ -423,7 +457,7 @@ class StructurePosterior(
         # An edge is a pair without direction: it is listed once.
         place = {name: v for v, name in enumerate(self.names)}
         is_first = frame["parent"].map(place) < frame["child"].map(place)
-        return {
+        record = {
             "status": self.status,
             "log_evidence": self.log_evidence,
             "error": self.error,
@@ -440,17 +474,20 @@ class StructurePosterior(
             "left_out": dict(self.left_out),
             "seconds": self.seconds,
         }
+        if isinstance(self.networks, CompletionAverage):
+            record["cells"] = self.cells.to_dict("records")
+        return record
 
     def _class_probability(self, parents: Sequence[Sequence[int]]) -> float | None:
         """Return the probability of a network's Markov class; ``None`` if that is too large."""
         markov_class = cpdag(parents)
         if markov_class.size > MAX_CLASS:
             return None
-        return sum(map(self.networks.probability, markov_class.members()))
+        return self.networks.mass(list(markov_class.members()))
 
 
 @checked_arguments(
-    missing=one_of(COUNTS),
+    missing=one_of((*AVERAGES, *COUNTS)),
     **dict.fromkeys(
         ("score", "required", "forbidden", "tiers", "prior"), lambda value, name: value
     ),
@@ -464,7 +501,7 @@ def posterior(
     required: Collection[tuple[str, str] | Arc] = (),
     forbidden: Collection[tuple[str, str] | Arc] = (),
     tiers: Sequence[Collection[str] | Collection[int]] = (),
-    missing: Counts = "expected",
+    missing: Counts | Literal["auto", "average"] = "auto",
     prior: Prior = "uniform",
     tidy: bool = False,
     time_limit: float | None = None,
@@ -486,8 +523,11 @@ def posterior(
         What every network must satisfy, as for :func:`exactlearn.learn`; other constraints are
         refused.
     missing
-        How the counts of families with missing cells are estimated: ``expected``, or a deletion
-        estimator. The answer is then one for these counts.
+        ``average``: over all completions of the missing cells, exactly
+        (:mod:`exactlearn.structure.completion_posterior`). Else how the counts of families with
+        missing cells are estimated: ``expected``, or a deletion estimator; the answer is then one
+        for these counts, and too sure of them. ``auto``: the average where it takes some ten
+        seconds at most, else ``expected``.
     prior
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs: a
         mapping of pairs (parent, child), or a frame with the columns ``parent``, ``child`` and
@@ -515,7 +555,8 @@ def posterior(
     InfeasibleError
         When the constraints exclude every network.
     TooLargeError
-        When more than 20 variables may form cycles with each other, or the time is too short.
+        When more than 20 variables may form cycles with each other, there are too many completions
+        for the average, or the time is too short.
     SolverError
         When rounding may change a probability by more than 1e-6.
 
@@ -526,6 +567,14 @@ def posterior(
     >>> sure = el.posterior(table, max_parents=2)
     >>> sure.status, sure.error < 1e-12, len(sure.sample(3))
     ('exact', True, 3)
+    >>> incomplete = el.read_dataset("asia-mnar").to_frame()[["smoke", "lung", "bronc"]]
+    >>> averaged = el.posterior(incomplete)
+    >>> averaged.status, averaged.error < 1e-6
+    ('exact over completions', True)
+    >>> averaged.cells.head(2).round(2)
+       row variable value  probability
+    0   17    smoke    no         0.21
+    1   17    smoke   yes         0.79
     """
     control = SearchControl(time_limit)
     if isinstance(data, Problem):
@@ -538,12 +587,12 @@ def posterior(
         forbidden=forbidden,
         tiers=tiers,
         prior=prior,
-        missing=missing,
+        missing=counts_for(missing),
         seed=seed,
         **coding,
     )
     scoring, _ = with_score(scoring, score, ess=ess)
-    return posterior_of_scoring(scoring, control, on_progress)
+    return posterior_of_scoring(scoring, control, on_progress, missing)
 
 
 def posterior_of_listed(
@@ -589,14 +638,37 @@ def posterior_of_scoring(
     scoring: Scoring,
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
+    missing: str = "expected",
 ) -> StructurePosterior:
-    """Return the posterior over all networks of a table, whose parent sets are all scored."""
+    """Return the posterior over all networks of a table, whose parent sets are all scored.
+
+    Parameters
+    ----------
+    scoring, control, on_progress
+        The table and its score, the clock, and what is called with the proportion that is done.
+    missing
+        As for :func:`posterior`.
+    """
     dataset = scoring.dataset
     limit = control.remaining
+    # The average over completions, where it is asked for and affordable.
+    if missing in AVERAGES and not dataset.is_complete:
+        with SearchControl(limit).running() as summing:
+            average = average_over_completions(scoring, missing, summing, on_progress)
+        if average is not None:
+            result = _around(
+                average, average.selections.problem, scoring.prior, control
+            )
+            return replace(
+                result,
+                dataset=dataset,
+                score=scoring.score,
+                left_out=dataset.left_out,
+            )
     with SearchControl(limit).running() as scoring_control:
         scored = replace(scoring, every=True).scored(limit, scoring_control)
     if scored.problem.stopped:
-        raise _unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
+        raise unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
     result = posterior_of_problem(scored.problem, scoring.prior, control, on_progress)
     counts = None if dataset.is_complete else scoring.counts
     return replace(
@@ -606,16 +678,6 @@ def posterior_of_scoring(
         score=scoring.score,
         learned=scored.learned,
         left_out=dataset.left_out,
-    )
-
-
-def _unfinished(part: str, control: SearchControl) -> BaseException:
-    """Return the error of sums that a limit, or Ctrl-C, ended: unfinished ones say nothing."""
-    if control.is_stopped:
-        return KeyboardInterrupt()
-    return TooLargeError(
-        f"the time limit ended {part}, and unfinished sums say nothing; allow more time, or"
-        " fewer parents"
     )
 
 
@@ -631,14 +693,24 @@ def posterior_of_problem(
             problem, control=summing, on_progress=on_progress or (lambda done: None)
         )
     if selections is None:
-        raise _unfinished("the sums over all networks", summing)
+        raise unfinished("the sums over all networks", summing)
+    return _around(SummedNetworks(selections), problem, prior, control)
+
+
+def _around(
+    networks: NetworkDistribution,
+    problem: Problem,
+    prior: Prior,
+    control: SearchControl,
+) -> StructurePosterior:
+    """Return the posterior with the best network of a problem."""
     with SearchControl(control.remaining).running() as solving:
         best = solve(problem, time_limit=solving.remaining)
     if best.parents is None or best.status != "optimal":
-        raise _unfinished("the search for the best network", solving)
+        raise unfinished("the search for the best network", solving)
     return StructurePosterior(
         names=problem.names,
-        networks=SummedNetworks(selections),
+        networks=networks,
         best=best.parents,
         prior=prior if isinstance(prior, str) else "beliefs",
         seconds=control.seconds,

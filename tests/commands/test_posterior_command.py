@@ -71,6 +71,20 @@ def test_scores_and_tables_give_one_answer(tmp_path):
     assert probabilities(of_scores) == pytest.approx(probabilities(of_table), abs=1e-6)
 
 
+def test_few_missing_cells_are_averaged_over(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,b\nx,u\nx,u\ny,v\ny,?\n?,u\n")
+    record = run_json("posterior", path)
+    assert record["status"] == "exact over completions"
+    assert record["counts"] is None
+    cells = [(cell["row"], cell["variable"], cell["value"]) for cell in record["cells"]]
+    assert cells == [(3, "b", "u"), (3, "b", "v"), (4, "a", "x"), (4, "a", "y")]
+    averaged = el.posterior(el.read_dataset(path), missing="average")
+    assert record["log_evidence"] == averaged.log_evidence
+    assert "exact over completions" in run("posterior", path, "--counts", "average")
+    assert "cells" not in run_json("posterior", path, "--counts", "expected")
+
+
 def test_missing_cells_are_said_to_be_expected():
     text = run("posterior", "cancer-mcar", "--max-parents", 1)
     assert "expected" in text

@@ -1,0 +1,364 @@
+"""The posterior over all networks and all completions of an incomplete table.
+
+The probability of the data and a network is the sum of ``exp(score)`` over all completions of the
+missing cells: the table is taken as if it had been drawn complete, and cells hidden whatever they
+hold. The sums are exact where there are few completions: one after the other, in an order in which
+one row changes at a time, so that few tables of families change
+(:mod:`exactlearn.scoring.incremental_tables`). Rows that are equal, missing cells included, are
+exchangeable: their completions count as multisets, each as often as its rows can be ordered.
+
+Where there are too many, completions are drawn (data augmentation, Tanner and Wong 1987): a network
+given the completed table, then each cell given the network and all other cells.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+from math import comb, factorial, log, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.tolerance import TOLERANCE
+from exactlearn.augmentation.families import Families, FamilyRules
+from exactlearn.augmentation.family_store import FamilyStore
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.prior import with_prior
+from exactlearn.scoring.scores import score_tolerance
+from exactlearn.scoring.terms import TermTables
+from exactlearn.solvers.posterior import (
+    SelectionPosterior,
+    ancestor_probabilities,
+    posterior_of_selections,
+    require_sums,
+)
+from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.repeated_sums import sum_problems
+from exactlearn.structure.network_distribution import (
+    Parents,
+    SummedNetworks,
+    unfinished,
+)
+from exactlearn.structure.selection import Scoring
+
+PIECE = 256
+"""Completions between two looks at the clock, and two counts of all tables."""
+
+OVERHEAD = 2_000
+"""Pairs of sets that take as long as what each completion takes beside them."""
+
+MAX_ROWS = 1e6
+"""Total weight up to which rows are written out by default."""
+
+AVERAGES = {"auto": 7e8, "average": 4e9}
+"""Pairs of sets, for all completions, up to which each way sums: 10 and 60 seconds of two cores."""
+
+
+def counts_for(missing: Any) -> Any:
+    """Return the counts that stand in where a way to average is too much."""
+    return "expected" if missing in AVERAGES else missing
+
+
+@dataclass(frozen=True, eq=False)
+class RowClass:
+    """Equal rows with missing cells.
+
+    Parameters
+    ----------
+    cells
+        Numbers of their missing cells, shape (rows, cells of a row).
+    n_states
+        Number of states of each cell of a row.
+    """
+
+    cells: NDArray[np.int64]
+    n_states: list[int]
+
+    @property
+    def n_completions(self) -> int:
+        """Number of completions: multisets of those of a row."""
+        n_rows = len(self.cells)
+        return comb(prod(self.n_states) + n_rows - 1, n_rows)
+
+    @cached_property
+    def completions(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The states of all cells in each completion, and logs of numbers of orders."""
+        of_row = product(*map(range, self.n_states))
+        completions = [*combinations_with_replacement(of_row, len(self.cells))]
+        log_orders = []
+        for completion in completions:
+            repeats = prod(map(factorial, Counter(completion).values()))
+            log_orders.append(log(factorial(len(completion)) // repeats))
+        return np.reshape(completions, (len(completions), -1)), np.array(log_orders)
+
+
+def row_classes(dataset: Dataset) -> list[RowClass]:
+    """Return the classes of equal rows with missing cells."""
+    rows, variables = dataset.missing_cells.T
+    by_codes: dict[bytes, list[int]] = {}
+    for cell, row in enumerate(rows):
+        by_codes.setdefault(dataset.codes[row].tobytes(), []).append(cell)
+    classes = []
+    for cells in by_codes.values():
+        by_row = np.reshape(cells, (len(np.unique(rows[cells])), -1))
+        n_states = dataset.cardinalities[variables[by_row[0]]]
+        classes.append(RowClass(by_row, n_states.tolist()))
+    return classes
+
+
+def n_completions(classes: Sequence[RowClass]) -> int:
+    """Return the number of completions of a table."""
+    return prod(row_class.n_completions for row_class in classes)
+
+
+def completions(
+    classes: Sequence[RowClass], numbers: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the states of all cells in some completions, and logs of numbers of orders.
+
+    Numbers are reflected Gray codes: neighbours differ in one class only.
+    """
+    n_cells = sum(row_class.cells.size for row_class in classes)
+    values = np.zeros((len(numbers), n_cells), np.int64)
+    log_orders = np.zeros(len(numbers))
+    for row_class in classes:
+        states, log_orders_of_class = row_class.completions
+        numbers, digit = np.divmod(numbers, len(states))
+        digit = np.where(numbers % 2 == 1, len(states) - 1 - digit, digit)
+        values[:, row_class.cells.ravel()] = states[digit]
+        log_orders += log_orders_of_class[digit]
+    return values, log_orders
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedFamilies:
+    """The families of an incomplete table, and sums over all networks under its completions.
+
+    Parameters
+    ----------
+    dataset
+        The table, without weights.
+    families, problem
+        The families of all networks that are allowed, and the same with the logarithms of their
+        priors for scores.
+    tables
+        The score, tabulated for the table.
+    """
+
+    dataset: Dataset
+    families: Families
+    problem: Problem
+    tables: TermTables
+
+    @classmethod
+    def of(cls, scoring: Scoring) -> "CompletedFamilies":
+        """Return those of a scoring.
+
+        Raises
+        ------
+        OptionError, InfeasibleError
+            When a constraint concerns the whole network, or no network satisfies them all.
+        DataError
+            When the weight of a row is no whole number.
+        """
+        dataset = scoring.dataset.written_out()
+        families = Families.allowed(dataset.names, FamilyRules.of(scoring.max_parents))
+        problem = replace(
+            families.flat,
+            required=scoring.required,
+            forbidden=scoring.forbidden,
+            constraints=scoring.constraints,
+        )
+        require_sums(problem)
+        families = families.take(problem.allowed)
+        tables = TermTables(scoring.score, dataset.cardinalities, dataset.row_weights)
+        return cls(dataset, families, with_prior(families.flat, scoring.prior), tables)
+
+    def scores(
+        self, values: NDArray[np.int64], some: Any = slice(None)
+    ) -> NDArray[np.float64]:
+        """Return the scores of all families, or of some, under completions, with the prior."""
+        families = self.families.take(some)
+        store = FamilyStore.of(self.dataset, values[0], self.tables, families)
+        log_prior = self.problem.scores[some]
+        return np.asarray(store.scores_under(values) + log_prior)
+
+    def average(
+        self, values: NDArray[np.int64], log_orders: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Return the averages over some completions.
+
+        Parameters
+        ----------
+        values, log_orders
+            States of all cells, shape (completions, cells), and logs of numbers of orders.
+
+        Returns
+        -------
+        log_weights
+            Logarithm of the sum over all networks under each completion, shape (completions,).
+        scores, candidates, non_descendants, cells
+            Score and probability of each family, and probabilities of each set to be all that do
+            not descend from a variable and of each state of each cell, averaged by these weights.
+        """
+        scores = self.scores(values)
+        log_sums, candidates, non_descendants = sum_problems(self.problem, scores)
+        log_weights = log_sums + log_orders
+        proportions = softmax(log_weights)
+        is_state = values[..., None] == np.arange(self.dataset.cardinalities.max())
+        averaged = (scores, candidates, non_descendants, is_state)
+        return log_weights, *(np.tensordot(proportions, x, 1) for x in averaged)
+
+    def networks(self, values: NDArray[np.int64]) -> SummedNetworks:
+        """Return the posterior over all networks under one completion, shape (1, cells)."""
+        selections = posterior_of_selections(
+            replace(self.problem, scores=self.scores(values)[0])
+        )
+        assert selections is not None  # without a limit
+        return SummedNetworks(selections)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
+    """The posterior over networks, averaged over completions.
+
+    Parameters
+    ----------
+    selections
+        Probabilities of parent sets, arcs and ancestors.
+    families, classes
+        The families of the table, and its classes of equal rows with missing cells.
+    proportions
+        Probability of each completion, shape (completions,).
+    cells
+        Probability of each state of each missing cell, shape (cells, most states).
+    """
+
+    families: CompletedFamilies
+    classes: Sequence[RowClass]
+    proportions: NDArray[np.float64]
+    cells: NDArray[np.float64]
+
+    def mass(self, networks: Sequence[Parents]) -> float:
+        """Return the probability that some different networks have together."""
+        selections = np.array([*map(self.families.problem.selection, networks)])
+        selections = selections[(selections >= 0).all(axis=1)]
+        needed, places = np.unique(selections, return_inverse=True)
+        places = places.reshape(selections.shape)
+        total = 0.0
+        for numbers in _pieces(len(self.proportions)):
+            values, log_orders = completions(self.classes, numbers)
+            scores = self.families.scores(values, needed)[:, places].sum(axis=2)
+            log_weights = scores + log_orders[:, None] - self.log_evidence
+            total += float(np.exp(log_weights).sum())
+        return total
+
+    def probability(self, parents: Parents) -> float:
+        """Return the probability of one network; 0 where it is not allowed."""
+        return self.mass([parents])
+
+    def draw(
+        self, n: int, rng: np.random.Generator
+    ) -> list[tuple[tuple[int, ...], ...]]:
+        """Return the parents of each variable in ``n`` networks drawn independently."""
+        drawn = []
+        for number in rng.choice(len(self.proportions), n, p=self.proportions):
+            values, _ = completions(self.classes, np.array([number]))
+            drawn += self.families.networks(values).draw(1, rng)
+        return drawn
+
+
+def _pieces(n_completions: int) -> list[NDArray[np.int64]]:
+    """Return the numbers of all completions in pieces."""
+    numbers = np.arange(n_completions)
+    return np.split(numbers, numbers[PIECE::PIECE])
+
+
+def average_over_completions(
+    scoring: Scoring,
+    way: str,
+    control: SearchControl,
+    on_progress: Callable[[float], None] | None,
+) -> CompletionAverage | None:
+    """Return the posterior over networks, averaged over completions.
+
+    Parameters
+    ----------
+    scoring
+        The incomplete table, its score, and what every network satisfies.
+    way
+        Where that is too much: ``average`` raises, ``auto`` returns ``None``.
+    control
+        The clock.
+    on_progress
+        Called with the proportion that is done.
+
+    Raises
+    ------
+    OptionError, InfeasibleError, DataError
+        As :meth:`CompletedFamilies.of`.
+    TooLargeError
+        When there are too many completions or variables, or the control ends the sums.
+    """
+    weights = scoring.dataset.row_weights
+    if way == "auto" and (weights.sum() > MAX_ROWS or (weights % 1).any()):
+        return None
+    families = CompletedFamilies.of(scoring)
+    classes = row_classes(families.dataset)
+    number = n_completions(classes)
+    n = families.problem.n_variables
+    if number * (3**n + OVERHEAD) > AVERAGES[way]:
+        if way == "auto":
+            return None
+        raise TooLargeError(
+            f"missing='average': sums over {number:.3g} completions of the missing cells and all"
+            f" networks of {n} variables would take hours; use missing='expected'"
+        )
+    pieces = _pieces(number)
+
+    def work(piece: int, space: None) -> tuple[NDArray[np.float64], ...]:
+        return families.average(*completions(classes, pieces[piece]))
+
+    averages = []
+    for average in in_order(work, len(pieces), lambda: None, n_threads(None)):
+        averages.append(average)
+        if on_progress is not None:
+            on_progress(len(averages) / len(pieces))
+        if not control.goes_on():
+            raise unfinished("the sums over all completions", control)
+    # the averages of all pieces, by their weights
+    by_piece, *averaged = zip(*averages, strict=True)
+    of_pieces = softmax([*map(logsumexp, by_piece)])
+    scores, candidates, non_descendants, cells = (
+        np.tensordot(of_pieces, values, 1) for values in averaged
+    )
+    # cells of equal rows have equal probabilities
+    for row_class in classes:
+        cells[row_class.cells] = cells[row_class.cells].mean(axis=0)
+    log_weights = np.concatenate(by_piece)
+    # Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
+    n_changes = PIECE * max(row_class.cells.size for row_class in classes)
+    of_change = score_tolerance(n, families.dataset.n_rows) - TOLERANCE
+    return CompletionAverage(
+        selections=SelectionPosterior(
+            problem=replace(families.problem, scores=scores),
+            parts=(),
+            log_sum=float(logsumexp(log_weights)),
+            candidates=candidates,
+            arcs=families.problem.sum_by_arc(candidates),
+            ancestors=ancestor_probabilities(non_descendants),
+            error=n_changes * of_change,
+        ),
+        families=families,
+        classes=classes,
+        proportions=softmax(log_weights),
+        cells=cells,
+        status="exact over completions",
+    )

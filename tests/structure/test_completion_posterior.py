@@ -1,0 +1,166 @@
+"""The posterior over networks and completions, against all completions and all DAGs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+import exactlearn as el
+from exactlearn.augmentation import FamilyRules
+from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.graphs.dag import ancestor_matrix
+from exactlearn.structure.completion_posterior import n_completions, row_classes
+from tests.augmentation_oracle import (
+    allowed_dags,
+    completions,
+    random_table,
+    solution_scores,
+)
+
+
+def enumerated(table, score, rules, log_prior=lambda dag: 0.0):
+    """Return the log evidence, all DAGs and completions, and their joint probabilities."""
+    dags = allowed_dags(table.n_variables, rules)
+    scores = solution_scores(table, score, rules) + [log_prior(dag) for dag in dags]
+    evidence = logsumexp(scores)
+    return evidence, dags, np.array(completions(table)), np.exp(scores - evidence)
+
+
+def assert_enumerated(posterior, table, score, rules, log_prior=lambda dag: 0.0):
+    """Compare a posterior with the enumeration of all completions and DAGs."""
+    evidence, dags, values, joint = enumerated(table, score, rules, log_prior)
+    of_dags = joint.sum(axis=0)
+    n = table.n_variables
+    assert posterior.status == posterior.claim == "exact over completions"
+    assert posterior.log_evidence == pytest.approx(evidence, abs=1e-9)
+    # arcs, ancestors, parent sets, networks
+    pairs = [[[a in dag[b] for b in range(n)] for a in range(n)] for dag in dags]
+    arcs = np.tensordot(of_dags, pairs, 1)
+    np.testing.assert_allclose(posterior.arcs, arcs, atol=1e-9)
+    descents = np.array([ancestor_matrix(dag) for dag in dags])
+    ancestors = np.tensordot(of_dags, descents, 1)
+    np.testing.assert_allclose(posterior.ancestors, ancestors, atol=1e-9)
+    for parents, probability in posterior.parent_sets(0).items():
+        family = tuple(table.names.index(name) for name in parents)
+        expected = sum(of_dags[k] for k, dag in enumerate(dags) if dag[0] == family)
+        assert probability == pytest.approx(expected, abs=1e-9)
+    for k in (0, len(dags) // 2, len(dags) - 1):
+        assert posterior.probability(dags[k]) == pytest.approx(of_dags[k], abs=1e-9)
+    assert posterior.mass(dags) == pytest.approx(1.0, abs=1e-9)
+    # cells
+    of_values = joint.sum(axis=1)
+    expected = []
+    for cell, (_, variable) in enumerate(table.missing_cells):
+        for state in range(table.cardinalities[variable]):
+            expected.append(of_values[values[:, cell] == state].sum())
+    np.testing.assert_allclose(posterior.cells["probability"], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("score", [el.BDeu(1.0), el.BIC()])
+def test_averages_are_those_of_the_enumeration(seed, score):
+    table = random_table(np.random.default_rng(seed), 4, 12, 4)
+    posterior = el.posterior(table, score=score, missing="average")
+    assert_enumerated(posterior, table, score, FamilyRules.of(3))
+
+
+def test_priors_and_constraints_hold_for_all_completions():
+    table = random_table(np.random.default_rng(7), 4, 10, 4)
+    rules = FamilyRules.of(2, required=[(0, 1)], forbidden=[(3, 2)])
+    posterior = el.posterior(
+        table,
+        max_parents=2,
+        required=[("a", "b")],
+        forbidden=[("d", "c")],
+        prior={("b", "c"): 0.9},
+    )
+
+    def log_prior(dag):
+        return np.log(0.9 if 1 in dag[2] else 0.1)
+
+    assert_enumerated(posterior, table, el.BDeu(1.0), rules, log_prior)
+    assert posterior.probability([()] * 4) == 0.0
+
+
+def test_equal_rows_count_as_multisets():
+    codes = np.array(
+        [[0, 0, 1]] * 4 + [[1, 1, 0]] * 3 + [[0, 1, -1]] * 5 + [[-1, 0, -1]] * 2
+    )
+    table = el.Dataset(codes, ("a", "b", "c"), (("n", "y"),) * 3)
+    # multisets of 5 of two completions, and of 2 of four
+    assert n_completions(row_classes(table)) == 6 * 10
+    assert_enumerated(el.posterior(table), table, el.BDeu(1.0), FamilyRules.of(3))
+
+
+def test_a_weight_counts_as_that_many_rows():
+    codes = np.array([[0, 0, 1], [1, 1, 0], [0, -1, 1], [-1, 0, 0]])
+    weights = np.array([4.0, 3.0, 2.0, 1.0])
+    weighted = el.Dataset(codes, ("a", "b", "c"), (("n", "y"),) * 3, weights)
+    rows = el.posterior(weighted.written_out())
+    counted = el.posterior(weighted)
+    np.testing.assert_allclose(counted.arcs, rows.arcs, atol=1e-12)
+    assert counted.log_evidence == pytest.approx(rows.log_evidence, abs=1e-9)
+    halved = replace(weighted, weights=weights / 4)
+    assert el.posterior(halved).claim == "exact for expected counts"
+    with pytest.raises(DataError, match="whole numbers"):
+        el.posterior(halved, missing="average")
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000))
+def test_relabelled_states_permute_cells(seed):
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, 3, 8, 2)
+    # each variable's states the other way round
+    codes = np.where(table.codes < 0, -1, table.cardinalities - 1 - table.codes)
+    turned = el.Dataset(codes, table.names, tuple(s[::-1] for s in table.states))
+    first = el.posterior(table)
+    second = el.posterior(turned)
+    np.testing.assert_allclose(second.arcs, first.arcs, atol=1e-9)
+    keys = ["row", "variable", "value"]
+    expected = first.cells.set_index(keys)["probability"]
+    found = second.cells.set_index(keys)["probability"]
+    np.testing.assert_allclose(found[expected.index], expected, atol=1e-9)
+
+
+def test_a_complete_table_needs_no_average():
+    table = el.read_dataset("cancer-mcar-complete")
+    averaged = el.posterior(table, missing="average")
+    assert averaged.claim == "exact"
+    np.testing.assert_array_equal(averaged.arcs, el.posterior(table).arcs)
+    with pytest.raises(OptionError, match="missing='average'"):
+        averaged.cells  # noqa: B018
+
+
+def test_too_many_completions_are_refused_or_expected():
+    table = el.read_dataset("cancer-mcar")
+    assert el.posterior(table, max_parents=2).claim == "exact for expected counts"
+    with pytest.raises(TooLargeError, match="use missing='expected'"):
+        el.posterior(table, missing="average")
+
+
+def test_a_limit_ends_the_average():
+    with pytest.raises(TooLargeError, match="sums over all completions"):
+        el.posterior(el.read_dataset("asia-mnar"), time_limit=1e-3)
+
+
+def test_samples_follow_the_average():
+    table = random_table(np.random.default_rng(2), 3, 10, 3)
+    posterior = el.posterior(table)
+    drawn = [graph.parents for graph in posterior.sample(200, seed=1)]
+    for dag in set(drawn):
+        probability = posterior.probability(dag)
+        tolerance = 5 * np.sqrt(probability * (1 - probability) / 200)
+        assert drawn.count(dag) / 200 == pytest.approx(
+            probability, abs=tolerance + 1e-9
+        )
+
+
+def test_the_best_network_is_among_the_most_probable():
+    table = random_table(np.random.default_rng(3), 4, 12, 4)
+    posterior = el.posterior(table)
+    _, _, _, joint = enumerated(table, el.BDeu(1.0), FamilyRules.of(3))
+    assert posterior.best_probability > 0.8 * joint.sum(axis=0).max()
