@@ -151,7 +151,7 @@ def running(cluster: Any) -> Iterator[Any]:
         yield cluster
         return
     # A scheduler by its address.
-    distributed = dask("distributed")
+    distributed = dask()
     kind, _, count = cluster.partition(":")
     if kind != "local":
         try:
@@ -187,8 +187,8 @@ def running(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def dask(name: str = "dask") -> Any:
-    """Return a module of Dask.
+def dask() -> Any:
+    """Return Dask's module of clusters and their clients, ``distributed``.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def dask(name: str = "dask") -> Any:
         When it is not installed.
     """
     try:
-        return import_module(name)
+        return import_module("distributed")
     except ImportError:
         raise MissingExtraError(
             "a cluster needs Dask: pip install 'exactlearn[scale]', or leave the cluster out"
@@ -344,7 +344,7 @@ def finished(
         When workers that ran a task were lost again and again, or the scheduler was.
     """
     control = control or SearchControl.within()
-    distributed = dask("distributed")
+    distributed = dask()
     # The event tells the tasks that the search is over.
     stop = distributed.Event(client=client)
     kept = held(client, shared)
@@ -392,7 +392,7 @@ def _sent(client: Any, argument: Any) -> Any:
 
 def _result(future: Any) -> Any:
     """Return the result of a task that has ended; raise what it raised."""
-    distributed = dask("distributed")
+    distributed = dask()
     try:
         return future.result()
     except (distributed.CancelledError, distributed.KilledWorker) as error:
@@ -411,7 +411,7 @@ def _unless_stopped(
 
     It is computed by a worker under a control that its client stops.
     """
-    distributed = dask("distributed")
+    distributed = dask()
     # A task that begins after the end of the search does nothing.
     event = distributed.Event(stop, client=distributed.get_client())
     if event.is_set():

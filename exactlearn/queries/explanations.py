@@ -214,6 +214,7 @@ def _explanation(
 ) -> Explanation:
     """Return the targets' states in a row of codes with a log-probability."""
     states = {graph.names[v]: graph.states[v][row[v]] for v in targets}
+    # Rounding may leave a probability just above 1.
     return Explanation(
         states=states,
         probability=min(1.0, exp(value)),

@@ -548,6 +548,7 @@ def _codes(model: Answering, dataset: Dataset, unseen: Unseen) -> NDArray[np.int
     if not variables:
         raise unknown_columns(dataset.names, model.names)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
+    # Columns and their states stand in the order of the model.
     names = [model.names[v] for v in variables]
     states = [model.states[v] for v in variables]
     codes[:, variables] = aligned_codes(dataset, names, states, unseen)
