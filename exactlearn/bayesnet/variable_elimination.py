@@ -164,7 +164,7 @@ def eliminate_to_joint(
     network: BayesianNetwork,
     row: Codes,
     targets: Sequence[int],
-    plan: Elimination,
+    plan: Elimination | None = None,
 ) -> tuple[Floats, float]:
     """Return the joint posterior of the targets, and the log-probability of the evidence.
 
@@ -173,7 +173,7 @@ def eliminate_to_joint(
     network, row, targets
         As in :func:`plan_elimination`; the rows of the network's tables sum to one.
     plan
-        What that returned.
+        The plan of that function; made here when left out.
 
     Returns
     -------
@@ -182,6 +182,7 @@ def eliminate_to_joint(
     log_probability
         Natural logarithm; ``-inf`` where the evidence is impossible.
     """
+    plan = plan or plan_elimination(network, row, targets)
     position = {v: k for k, v in enumerate(plan.order)}
     scope = tuple(sorted(targets, key=position.__getitem__))
     waiting: list[list[Factor]] = [[] for _ in plan.order]

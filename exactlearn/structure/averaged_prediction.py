@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,10 @@ from exactlearn.bayesnet.complete_data import full_counts, smoothed
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import eliminated
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
-from exactlearn.bayesnet.variable_elimination import (
-    eliminate_to_joint,
-    plan_elimination,
-)
+from exactlearn.bayesnet.variable_elimination import eliminate_to_joint
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING, NamedVariables
-from exactlearn.data.dataset import Dataset, DatasetLike
+from exactlearn.data.dataset import DatasetLike
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import OptionError
 
@@ -42,12 +39,6 @@ if TYPE_CHECKING:
     from exactlearn.structure.posterior import StructurePosterior
 
 Floats = NDArray[np.float64]
-
-FamilyCounts = Callable[[int, Sequence[int]], Floats]
-"""The counts of a child and its parents: an axis for each parent, the child's axis last."""
-
-Parents = tuple[tuple[int, ...], ...]
-"""Parents of each variable, by index."""
 
 Smoothing = float | Literal["bdeu"] | None
 """A pseudo-count of each cell; that of the score; or the one that predicts held-out rows best."""
@@ -124,8 +115,8 @@ class NetworkMixture(NamedVariables, ByValue, shown="n_variables"):
             Shape (rows, states of all variables one after the other), an observed cell with 1 at
             its state; and shape (rows,), ``-inf`` for a row that all networks hold impossible.
         """
-        mean = np.zeros((len(codes), self.cardinalities.sum()))
-        logs = np.full(len(codes), -np.inf)
+        mean: Any = 0.0
+        logs: Any = -np.inf
         for network, weight in zip(self.networks, self.weights, strict=True):
             posteriors, log_joint = eliminated(network, codes)
             log_joint += np.log(weight)
@@ -133,8 +124,9 @@ class NetworkMixture(NamedVariables, ByValue, shown="n_variables"):
             # Each network counts by its part of the probability of the row's evidence.
             with np.errstate(invalid="ignore"):
                 part = np.nan_to_num(np.exp(log_joint - logs))
-            mean += part[:, np.newaxis] * (posteriors - mean)
-        return mean, logs
+            mean = mean + part[:, np.newaxis] * (posteriors - mean)
+        # Rounding may leave logarithms above zero.
+        return mean, np.minimum(logs, 0.0)
 
 
 def mixture_of(
@@ -144,20 +136,20 @@ def mixture_of(
 
     The parameters are as in :meth:`StructurePosterior.mixture`; a family is estimated once.
     """
-    dataset, pseudo_counted = _pseudo_counted(posterior, smoothing)
+    rng = np.random.default_rng(seed)
+    states, counts, networks = _draw(posterior, n, smoothing, rng)
 
     @cache
     def table(child: int, parents: tuple[int, ...]) -> Floats:
-        return smoothed(pseudo_counted(child, parents), 0.0)
+        return smoothed(counts(child, parents), 0.0)
 
-    networks = posterior.networks.draw(n, np.random.default_rng(seed))
     repetitions = Counter(networks)
     models = []
     for parents in repetitions:
         tables = tuple(starmap(table, enumerate(parents)))
-        models.append(BayesianNetwork(dataset.names, dataset.states, parents, tables))
-    weights = np.array(list(repetitions.values())) / len(networks)
-    return NetworkMixture(dataset.names, dataset.states, tuple(models), weights)
+        models.append(BayesianNetwork(posterior.names, states, parents, tables))
+    weights = np.array(list(repetitions.values())) / n
+    return NetworkMixture(posterior.names, states, tuple(models), weights)
 
 
 def effect_under(
@@ -174,38 +166,64 @@ def effect_under(
         raise OptionError(
             f"effect: {names[cause]!r} is both cause and outcome; name two variables"
         )
-    dataset, pseudo_counted = _pseudo_counted(posterior, "bdeu")
-    counts = cache(pseudo_counted)
     rng = np.random.default_rng(seed)
+    states, counts, networks = _draw(posterior, n, "bdeu", rng)
     observed = np.full(len(names), MISSING, np.int16)
-    ends = [cause, outcome]
     effects = []
-    for parents in posterior.networks.draw(n, rng):
+    for parents in networks:
         # Without its parents the cause may be observed in place of set.
         cut = list(parents)
         cut[cause] = ()
-        tables = [
-            drawn_distributions(table, rng) for table in starmap(counts, enumerate(cut))
-        ]
-        tables[cause] = np.full_like(tables[cause], 1.0 / len(tables[cause]))
-        network = BayesianNetwork(names, dataset.states, tuple(cut), tuple(tables))
-        plan = plan_elimination(network, observed, ends)
-        joint, _ = eliminate_to_joint(network, observed, ends, plan)
-        effects.append(joint / joint.sum(axis=1, keepdims=True))
+        tables = []
+        for table in starmap(counts, enumerate(cut)):
+            tables.append(np.apply_along_axis(rng.dirichlet, -1, table))
+        # Its own distribution does not matter, but no state may be impossible.
+        tables[cause] = smoothed(counts(cause, ()), 0.0)
+        network = BayesianNetwork(names, states, tuple(cut), tuple(tables))
+        joint, _ = eliminate_to_joint(network, observed, [cause, outcome])
+        effects.append(smoothed(joint, 0.0))
     # A row for each state of the cause and of the outcome.
     lower, upper = np.quantile(effects, INTERVAL, axis=0)
-    states = product(dataset.states[cause], dataset.states[outcome])
-    return pd.DataFrame(states, columns=[names[v] for v in ends]).assign(
+    rows = product(states[cause], states[outcome])
+    return pd.DataFrame(rows, columns=["cause", "outcome"]).assign(
         mean=np.mean(effects, axis=0).ravel(),
         lower=lower.ravel(),
         upper=upper.ravel(),
     )
 
 
-def _pseudo_counted(
-    posterior: "StructurePosterior", smoothing: Smoothing
-) -> tuple[Dataset, FamilyCounts]:
-    """Return the table of a posterior, and the counts of its families with pseudo-counts."""
+class _Drawn(NamedTuple):
+    """Networks drawn from a posterior, and the counts of their families.
+
+    Attributes
+    ----------
+    states
+        The states of the variables.
+    counts
+        The counts of a child and its parents, by index, with pseudo-counts: an axis for each
+        parent, the child's axis last.
+    networks
+        The parents of each variable, by index.
+    """
+
+    states: tuple[tuple[str, ...], ...]
+    counts: Callable[[int, tuple[int, ...]], Floats]
+    networks: Sequence[tuple[tuple[int, ...], ...]]
+
+
+def _draw(
+    posterior: "StructurePosterior",
+    n: int,
+    smoothing: Smoothing,
+    rng: np.random.Generator,
+) -> _Drawn:
+    """Draw networks, and return them with the counts of their families.
+
+    Raises
+    ------
+    OptionError
+        As :meth:`StructurePosterior.mixture`.
+    """
     dataset = posterior.dataset
     learned = posterior.learned
     if dataset is None or not (dataset.is_complete or learned):
@@ -224,14 +242,9 @@ def _pseudo_counted(
     if smoothing is None:
         smoothing = choose_smoothing(dataset, posterior.best).smoothing
 
-    def pseudo_counted(child: int, parents: Sequence[int]) -> Floats:
+    @cache
+    def pseudo_counted(child: int, parents: tuple[int, ...]) -> Floats:
         table = counts(child, parents)
         return table + (ess / table.size if smoothing == "bdeu" else smoothing)
 
-    return dataset, pseudo_counted
-
-
-def drawn_distributions(pseudo_counts: Floats, rng: np.random.Generator) -> Floats:
-    """Return distributions along the last axis, drawn from Dirichlet distributions."""
-    rows = pseudo_counts.reshape(-1, pseudo_counts.shape[-1])
-    return np.array(list(map(rng.dirichlet, rows))).reshape(pseudo_counts.shape)
+    return _Drawn(dataset.states, pseudo_counted, posterior.networks.draw(n, rng))

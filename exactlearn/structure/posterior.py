@@ -268,7 +268,7 @@ class StructurePosterior(
         ----------
         n
             How many networks are drawn. With 1,000 the log-likelihood of rows differs by less than
-            .003 nats a row from one seed to another (``benchmarks/averaged_prediction.py``).
+            .005 nats a row from one seed to another (``benchmarks/averaged_prediction.py``).
         smoothing
             Pseudo-count of each cell of a family; ``"bdeu"``: that of the score, which is the
             equivalent sample size over the number of cells; by default the one by which the most
@@ -381,8 +381,8 @@ class StructurePosterior(
         Returns
         -------
         frame
-            For each state of the cause and of the outcome the mean of the probability, and the ends
-            ``lower`` and ``upper`` of its central interval of 90 %.
+            For each state of the ``cause`` and of the ``outcome`` the ``mean`` of the probability,
+            and the ends ``lower`` and ``upper`` of its central interval of 90 %.
 
         Raises
         ------
@@ -395,7 +395,7 @@ class StructurePosterior(
         >>> import exactlearn as el
         >>> posterior = el.posterior(el.read_dataset("cancer-mcar-complete"))
         >>> posterior.effect("Smoker", "Cancer", n=200).columns.tolist()
-        ['Smoker', 'Cancer', 'mean', 'lower', 'upper']
+        ['cause', 'outcome', 'mean', 'lower', 'upper']
         """
         return effect_under(self, int(cause), int(outcome), n, seed)
 

@@ -78,6 +78,13 @@ def test_missing_cells_are_summed_out(posterior):
     assert answer.posteriors[0][2].tolist() == [1.0, 0.0]
 
 
+def test_rounding_leaves_no_probability_above_one(posterior):
+    for n in range(1, 40):
+        answer = el.query(posterior.mixture(n=n))
+        assert answer.probability_of_evidence <= 1.0
+        assert max(max(p.values()) for p in answer.posterior.values()) <= 1.0
+
+
 def test_a_posterior_answers_as_a_model(posterior, table):
     answer = posterior.query({"b": "y"}, ["a", "c"])
     assert answer == el.query(posterior, {"b": "y"}, ["a", "c"])
@@ -155,18 +162,13 @@ def effect_by_enumeration(posterior, table, cause, outcome):
 @pytest.mark.parametrize(("cause", "outcome"), [(0, 1), (1, 2), (2, 0)])
 def test_the_mean_effect_is_that_of_all_networks(posterior, table, cause, outcome):
     frame = posterior.effect(NAMES[cause], NAMES[outcome], n=1_500)
-    assert frame.columns.tolist() == [
-        NAMES[cause],
-        NAMES[outcome],
-        "mean",
-        "lower",
-        "upper",
-    ]
+    columns = ["cause", "outcome", "mean", "lower", "upper"]
+    assert frame.columns.tolist() == columns
     expected = effect_by_enumeration(posterior, table, cause, outcome)
     assert frame["mean"].to_numpy() == pytest.approx(expected.ravel(), abs=0.015)
     assert (frame["lower"] <= frame["mean"]).all()
     assert (frame["mean"] <= frame["upper"]).all()
-    totals = frame.groupby(NAMES[cause])["mean"].sum()
+    totals = frame.groupby("cause")["mean"].sum()
     assert totals.to_numpy() == pytest.approx(1.0)
 
 
@@ -177,7 +179,7 @@ def test_the_interval_is_that_of_the_parameters_where_one_network_is_left(table)
         required=[("a", "b")],
         forbidden=[("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")],
     )
-    frame = posterior.effect("a", "b", n=3_000).set_index(["a", "b"])
+    frame = posterior.effect("a", "b", n=3_000).set_index(["cause", "outcome"])
     counts = np.zeros((2, 2))
     np.add.at(counts, tuple(table.codes[:, :2].T), 1.0)
     for code, state in enumerate("ny"):
@@ -191,7 +193,7 @@ def test_the_interval_is_that_of_the_parameters_where_one_network_is_left(table)
 def test_tiny_pseudo_counts_give_distributions(table):
     frame = el.posterior(table, ess=1e-4).effect("a", "c", n=50)
     assert frame["mean"].between(0, 1).all()
-    assert frame.groupby("a")["mean"].sum().to_numpy() == pytest.approx(1.0)
+    assert frame.groupby("cause")["mean"].sum().to_numpy() == pytest.approx(1.0)
 
 
 def test_what_has_no_parameters_is_refused(table):
@@ -213,6 +215,9 @@ def test_what_has_no_parameters_is_refused(table):
 
 
 def test_effects_and_interventions_that_have_no_meaning_are_refused(posterior):
+    for call in (posterior.sample, posterior.mixture):
+        with pytest.raises(OptionError, match="'n': expected a whole number from 1"):
+            call(n=-1)
     with pytest.raises(OptionError, match="both cause and outcome"):
         posterior.effect("a", "a")
     with pytest.raises(OptionError, match="'z'"):

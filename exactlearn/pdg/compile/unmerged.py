@@ -14,10 +14,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike, normalised
-from exactlearn.bayesnet.variable_elimination import (
-    eliminate_to_joint,
-    plan_elimination,
-)
+from exactlearn.bayesnet.variable_elimination import eliminate_to_joint
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import Compilation, max_error
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -166,8 +163,7 @@ def _distributions(
         # The context of a clique's last variable holds all others; the first ones are done.
         last = max(cliques.cliques[clique], key=forest.order.index)
         members = (*forest.contexts[last], last)
-        plan = plan_elimination(network, nothing_observed, members)
-        joint, _ = eliminate_to_joint(network, nothing_observed, members, plan)
+        joint, _ = eliminate_to_joint(network, nothing_observed, members)
         while joint.ndim and members[joint.ndim - 1] not in distributions:
             v = members[joint.ndim - 1]
             masses = joint.reshape(-1, joint.shape[-1])
