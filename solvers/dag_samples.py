@@ -26,6 +26,7 @@ from .sum_kernels import (
     ParentSums,
     Scratch,
     SetSums,
+    copy_terms,
     gather_terms,
     list_supersets,
     look_beyond,
@@ -149,13 +150,13 @@ def _draw_layer(
         factor = scratch.factor[j]
         factor_low = scratch.factor_low[j]
         # all layers with the variable: terms that hold it
-        _copy(high, low, half, half, scratch)
+        copy_terms(high, low, half, half, scratch)
         new_parents = factor - scratch.earlier[j]
         new_parents += factor_low - scratch.earlier_low[j]
         weight_inside = _sum_of_layers(j, scratch) * new_parents
         # all layers without it: it stands in T only
         subtract_multiple(high, low, half, factor, factor_low)
-        _copy(high, low, 0, half, scratch)
+        copy_terms(high, low, 0, half, scratch)
         weight_outside = _sum_of_layers(j, scratch)
         threshold = uniform[j] * (max(weight_inside, 0.0) + max(weight_outside, 0.0))
         if threshold < weight_inside:
@@ -184,20 +185,6 @@ def _look_back(
             scale = power_of_two(sums.exponent[i, at] - scratch.exponent[j], powers)
             scratch.earlier[j] = sums.high[i, at] * scale
             scratch.earlier_low[j] = sums.low[i, at] * scale
-
-
-@in_place_kernel
-def _copy(
-    high: NDArray[np.float64],
-    low: NDArray[np.float64],
-    begin: int,
-    length: int,
-    scratch: Scratch,
-) -> None:
-    """Copy terms to where they can be summed up."""
-    for t in range(length):
-        scratch.part_high[t] = high[begin + t]
-        scratch.part_low[t] = low[begin + t]
 
 
 @in_place_kernel

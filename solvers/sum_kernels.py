@@ -517,7 +517,7 @@ def extend(
         n_early = min((n_beyond + 1) // 2, MAX_EARLY)
         n_late = n_beyond - n_early
         list_supersets(members, -outer.exponent[members], n_early, n_beyond, scratch)
-        # the late variables summed out, and from copies the early ones
+        # the late variables summed out, and from copies the early ones; then all of them
         of_sum = n_beyond * (PRODUCT_ERROR + SUM_ERROR * (n + 1)) * UNIT_SQUARE
         _sum_blocks(n_early, n_late, of_sum, outer, powers, scratch)
         only_root = extensions.only_root[place]
@@ -525,8 +525,6 @@ def extend(
         _sum_only_roots(
             scratch.copy_high, scratch.copy_low, n_early, n_late, scratch, only_root
         )
-        # the sum itself
-        _sum_out(high, low, 0, n_early, 0, scratch)
         for j in range(n_early - 1, -1, -1):
             _add_bounds(scratch.error, 1 << j, scratch.factor[j])
         extensions.high[place] = -high[0]
@@ -551,8 +549,8 @@ def _sum_blocks(
     """
     n_terms = 1 << n_early
     n_first = min(n_early, MAX_FIRST)
+    begin = 0
     for late in range(1 << n_late):
-        begin = _size(late) << n_early
         gather_terms(late, n_terms, begin, rounding, outer, powers, scratch)
         # the set itself is no extension
         if late == 0:
@@ -560,9 +558,7 @@ def _sum_blocks(
             scratch.low[0] = 0.0
             scratch.error[0] = 0.0
         # a copy, of which the first variables are left
-        for t in range(n_terms):
-            scratch.part_high[t] = scratch.high[begin + t]
-            scratch.part_low[t] = scratch.low[begin + t]
+        copy_terms(scratch.high, scratch.low, begin, n_terms, scratch)
         _sum_out(scratch.part_high, scratch.part_low, n_first, n_early, 0, scratch)
         for t in range(1 << n_first):
             at = (t << n_late) | late
@@ -581,6 +577,7 @@ def _sum_blocks(
             )
             _add_bounds(scratch.error[begin:], n_terms, scratch.factor[j])
             j += 1
+        begin += n_terms
     _sum_out(scratch.copy_high, scratch.copy_low, 0, n_first, n_late, scratch)
 
 
@@ -593,7 +590,7 @@ def _sum_out(
     lowest: int,
     scratch: Scratch,
 ) -> None:
-    """Sum some early variables out of terms, in which the first one is bit ``lowest``."""
+    """Sum some variables out of terms, in which variable 0 is bit ``lowest``."""
     for j in range(end - 1, begin - 1, -1):
         subtract_multiple(
             high, low, 1 << (lowest + j), scratch.factor[j], scratch.factor_low[j]
@@ -608,6 +605,20 @@ def _add_bounds(error: NDArray[np.float64], step: int, factor: float) -> None:
 
 
 @in_place_kernel
+def copy_terms(
+    high: NDArray[np.float64],
+    low: NDArray[np.float64],
+    begin: int,
+    n_terms: int,
+    scratch: Scratch,
+) -> None:
+    """Copy terms to where they can be summed up."""
+    for t in range(n_terms):
+        scratch.part_high[t] = high[begin + t]
+        scratch.part_low[t] = low[begin + t]
+
+
+@in_place_kernel
 def _sum_only_roots(
     high: NDArray[np.float64],
     low: NDArray[np.float64],
@@ -618,27 +629,13 @@ def _sum_only_roots(
 ) -> None:
     """Note the sums of extensions with one root only, for some of the variables beyond a set.
 
-    All other variables are summed out of the terms.
+    All other variables are summed out of the terms; then these are, too.
     """
-    for j in range(n_variables):
-        # the terms that have the variable
-        bit = 1 << j
-        n_terms = 0
-        for t in range(1 << n_variables):
-            if t & bit:
-                scratch.part_high[n_terms] = high[t]
-                scratch.part_low[n_terms] = low[t]
-                n_terms += 1
-        # without its factor, and the others summed out
-        step = n_terms
-        for k in range(n_variables - 1, -1, -1):
-            if k != j:
-                step >>= 1
-                subtract_multiple(
-                    scratch.part_high,
-                    scratch.part_low,
-                    step,
-                    scratch.factor[first + k],
-                    scratch.factor_low[first + k],
-                )
-        only_root[scratch.variable[first + j]] = scratch.part_high[0]
+    for j in range(first + n_variables - 1, first - 1, -1):
+        # the terms that have the variable, without its factor, and the others summed out
+        half = 1 << (j - first)
+        copy_terms(high, low, half, half, scratch)
+        _sum_out(scratch.part_high, scratch.part_low, first, j, -first, scratch)
+        only_root[scratch.variable[j]] = scratch.part_high[0]
+        # the variable summed out
+        subtract_multiple(high, low, half, scratch.factor[j], scratch.factor_low[j])

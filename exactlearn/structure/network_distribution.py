@@ -22,6 +22,9 @@ from exactlearn.solvers.posterior import SelectionPosterior
 ANCESTOR_SAMPLES = 2_000
 """Networks drawn for ancestors in other parts: a probability has a standard error of .011."""
 
+ANCESTOR_ERROR = 0.5 / ANCESTOR_SAMPLES**0.5
+"""Largest standard error of a probability that is counted in these networks."""
+
 Parents = Sequence[Sequence[int]]
 """Parents of each variable, by index."""
 

@@ -50,6 +50,7 @@ from exactlearn.structure.ess_choice import with_score
 from exactlearn.structure.learned_counts import LearnedCounts
 from exactlearn.structure.learning import scoring_of
 from exactlearn.structure.network_distribution import (
+    ANCESTOR_ERROR,
     NetworkDistribution,
     SummedNetworks,
     unfinished,
@@ -178,6 +179,18 @@ class StructurePosterior(
         networks drawn from the posterior, which gives a standard error of at most .011.
         """
         return self.networks.ancestors
+
+    @property
+    def ancestor_error(self) -> float:
+        """Largest error of the probability of an ancestor.
+
+        It is a standard error where networks are counted, since variables of several parts cannot
+        form cycles with each other.
+        """
+        if not isinstance(self.networks, SummedNetworks):
+            return self.error
+        are_apart = np.isnan(self.networks.selections.ancestors).any()
+        return ANCESTOR_ERROR if are_apart else self.error
 
     @property
     def best_probability(self) -> float:
@@ -461,6 +474,7 @@ class StructurePosterior(
             "status": self.status,
             "log_evidence": self.log_evidence,
             "error": self.error,
+            "ancestor_error": self.ancestor_error,
             "best_probability": self.best_probability,
             "class_probability": self._class_probability(self.best),
             "parents": named_parents(self.names, self.best),

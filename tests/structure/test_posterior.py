@@ -241,3 +241,24 @@ def test_a_markov_class_too_large_loses_no_record():
             assert record["class_probability"] is None
             with pytest.raises(OptionError, match="more than 10,000"):
                 posterior.class_probability(posterior.best)
+
+
+def test_the_error_of_counted_ancestors_is_shown(posterior):
+    assert posterior.ancestor_error == posterior.error < 1e-9
+    # two parts, joined by the arc a -> c
+    tables = [
+        {(): 0.0, (1,): 0.3},
+        {(): 0.0, (0,): 0.1},
+        {(): 0.0, (3,): 0.2, (0,): 1.0},
+        {(): 0.0, (2,): 0.4},
+    ]
+    apart = el.posterior(el.Problem.from_candidates("abcd", tables))
+    exact = sum(
+        np.exp(score)
+        for parents, score in networks_of(apart.networks.selections.problem).items()
+        if 0 in parents[2] and 1 in parents[0]
+    ) / np.exp(apart.log_evidence)
+    assert apart.error < 1e-9
+    assert apart.ancestor_error == pytest.approx(0.0112, abs=1e-4)
+    assert apart.to_dict()["ancestor_error"] == apart.ancestor_error
+    assert abs(apart.ancestors[1, 2] - exact) < 5 * apart.ancestor_error
