@@ -99,4 +99,9 @@ def aligned_table(dataset: Dataset, model: NamedVariables) -> Dataset:
     if (dataset.names, dataset.states) == (model.names, model.states):
         return dataset
     codes = aligned_codes(dataset, model.names, model.states)
-    return replace(dataset, codes=codes, names=model.names, states=model.states)
+    return replace(
+        dataset,
+        codes=codes,
+        names=model.names,
+        states=model.states,
+    )

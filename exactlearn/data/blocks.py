@@ -255,16 +255,28 @@ def _labels_of(blocks: Blocks, *source: Any) -> _Labels:
     return summed(blocks.read(*source), partial(_Labels, blocks))
 
 
-def _results(blocks: Blocks, function: Callable[..., S], client: Any) -> Iterator[S]:
+def _results(
+    blocks: Blocks,
+    function: Callable[..., S],
+    client: Any,
+) -> Iterator[S]:
     """Yield the result of a function, of the blocks and a source's arguments, for each source."""
-    bare = replace(blocks, sources=(), on_rows=None if client else blocks.on_rows)
+    bare = replace(
+        blocks,
+        sources=(),
+        on_rows=None if client else blocks.on_rows,
+    )
     for result in executors.results(partial(function, bare), blocks.sources, client):
         if client and blocks.on_rows is not None:  # a worker cannot call it
             blocks.on_rows(result.rows)
         yield result
 
 
-def summed(blocks: Iterable[Any], empty: Callable[[], S], client: Any = None) -> S:
+def summed(
+    blocks: Iterable[Any],
+    empty: Callable[[], S],
+    client: Any = None,
+) -> S:
     """Return a sum over all rows, or over those read when the search is over.
 
     Parameters
@@ -344,7 +356,12 @@ class DistinctRows:
 
     def dataset(self) -> Dataset:
         """Return the rows in the order in which they came first, with their weights."""
-        return Dataset(self._table.codes, self.names, self.states, self._table.weights)
+        return Dataset(
+            self._table.codes,
+            self.names,
+            self.states,
+            self._table.weights,
+        )
 
 
 def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:

@@ -130,7 +130,12 @@ class _Plan(NamedTuple):
         """
         name = column.name
         if name in given:
-            self.states[name] = _declared(rows, column, given[name], options)
+            self.states[name] = _declared(
+                rows,
+                column,
+                given[name],
+                options,
+            )
             return
         rules = options.discretise or {}
         rule = rules.get(name)
@@ -235,7 +240,13 @@ class TableCoding:
         plan = _Plan({}, [], [])
         for column in columns:
             try:
-                plan.add(rows, column, options, given, categorical)
+                plan.add(
+                    rows,
+                    column,
+                    options,
+                    given,
+                    categorical,
+                )
             except DataError as error:
                 plan.faults.append(str(error))
         left_out = plan.left_out(rows, options, is_part)
@@ -512,7 +523,11 @@ def _declared(
     )
 
 
-def _bins(rows: LabelledRows, column: Column, rule: str) -> tuple[str, ...]:
+def _bins(
+    rows: LabelledRows,
+    column: Column,
+    rule: str,
+) -> tuple[str, ...]:
     """Return the bins that a rule cuts numbers into."""
     numbers = column.numbers[:-1]
     is_text = np.isnan(numbers)

@@ -747,7 +747,11 @@ def require_complete(
         )
 
 
-def column_without_weight(source: object, column: str | None, n_rows: int) -> DataError:
+def column_without_weight(
+    source: object,
+    column: str | None,
+    n_rows: int,
+) -> DataError:
     """Return the error of a table all of whose weights, in a column, are zero."""
     return DataError(
         f"{source}, column {column!r}: no rows of positive weight, as all {n_rows} weights are 0; "

@@ -91,7 +91,11 @@ def _states_of(codes: Codes, cardinalities: NDArray[np.int64]) -> _States:
     )
 
 
-def _functions_of(v: int, codes: Codes, states: _States) -> NDArray[np.bool_]:
+def _functions_of(
+    v: int,
+    codes: Codes,
+    states: _States,
+) -> NDArray[np.bool_]:
     """Return whether each column is a function of column v, by the signatures, shape (columns,)."""
     first, sums, counts, rows = states
     # The states of column v, the missing cell first, that some row has.

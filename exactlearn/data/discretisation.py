@@ -425,7 +425,11 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
         warn_caller("\n".join(lines), ColumnWarning)
 
 
-def check_texts(columns: Iterable[Column], where: str, missing: Sequence[str]) -> None:
+def check_texts(
+    columns: Iterable[Column],
+    where: str,
+    missing: Sequence[str],
+) -> None:
     """Raise one error for all texts that other programs write for missing or infinite numbers.
 
     Parameters

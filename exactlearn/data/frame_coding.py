@@ -127,7 +127,12 @@ class FrameCoding(TableCoding):
             states = coding.states.get(column.name, constant)
             cells = frame.iloc[:, j]
             values[column.name] = _values_of_states(cells, rows.columns[j], states)
-        return cls(coding.states, coding.left_out, tuple(names), values)
+        return cls(
+            coding.states,
+            coding.left_out,
+            tuple(names),
+            values,
+        )
 
     def dataset(
         self,

@@ -126,5 +126,10 @@ def cell_probabilities(
     # A cell without any positive proportion keeps the uniform distribution.
     n_states = is_state.sum(axis=1, keepdims=True)
     probabilities: NDArray[np.float64] = is_state / n_states
-    np.divide(of_cells, totals, out=probabilities, where=totals > 0)
+    np.divide(
+        of_cells,
+        totals,
+        out=probabilities,
+        where=totals > 0,
+    )
     return probabilities

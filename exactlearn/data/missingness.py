@@ -211,7 +211,12 @@ def simulate_missingness(
     else:
         mechanism, parts = parse_spec(spec)
         if "K" in parts:
-            return _with_a_number_hidden(dataset, mechanism == "mnar", parts, rng)
+            return _with_a_number_hidden(
+                dataset,
+                mechanism == "mnar",
+                parts,
+                rng,
+            )
         # The shares of cells that mcar and mar hide, by a graph.
         graph, tables = _mechanism(dataset, mechanism, parts)
         uniform = rng.random(dataset.codes.shape)
@@ -326,7 +331,11 @@ def _shapes(dataset: Dataset, graph: MissingnessGraph) -> dict[str, tuple[int, .
     return shapes
 
 
-def _checked(tables: Tables, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _checked(
+    tables: Tables,
+    name: str,
+    shape: tuple[int, ...],
+) -> NDArray[np.float64]:
     """Return a mechanism's table, if it has the right shape and holds probabilities."""
     table = np.asarray(tables.get(name, np.nan), np.float64)
     if table.shape != shape or not ((table >= 0) & (table <= 1)).all():

@@ -419,7 +419,12 @@ def _add_fact(section: Section, name: str, value: Any) -> None:
         section.facts[label(name)] = text
 
 
-def _sections_below(name: str, value: Any, key: str, max_rows: int) -> list[Section]:
+def _sections_below(
+    name: str,
+    value: Any,
+    key: str,
+    max_rows: int,
+) -> list[Section]:
     """Return the sections of an object, of the steps of a run, or of a list of rows."""
     title = TITLES.get(name) or label(name).capitalize()
     if name == "averaged":  # a network without more

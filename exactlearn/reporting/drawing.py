@@ -249,7 +249,11 @@ def _box_label(name: str, states: Mapping[str, float]) -> str:
     return "\n".join(lines)
 
 
-def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
+def _arc_label(
+    graph: DecisionGraph,
+    node: int,
+    states: list[str],
+) -> str:
     """Return the states of an arc, or nothing when every possible state takes it."""
     n_possible = np.count_nonzero([*_distribution(graph, node).values()])
     return "" if len(states) == n_possible > 1 else ", ".join(states)

@@ -272,7 +272,11 @@ def _depth_first(
     return rows, place
 
 
-def _sort(row: list[int], neighbours: list[list[int]], place: list[int]) -> None:
+def _sort(
+    row: list[int],
+    neighbours: list[list[int]],
+    place: list[int],
+) -> None:
     """Order a layer by the mean places of its points' neighbours; those without any stay."""
     barycentres = {}
     for v in row:
@@ -311,7 +315,12 @@ def _transpose(
                     better = True
 
 
-def _excess(u: int, v: int, neighbours: list[list[int]], place: list[int]) -> int:
+def _excess(
+    u: int,
+    v: int,
+    neighbours: list[list[int]],
+    place: list[int],
+) -> int:
     """Return the number of crossings on one side that ``v`` before ``u`` would remove."""
     ends_of_v = [place[w] for w in neighbours[v]]
     excess = 0
@@ -323,7 +332,11 @@ def _excess(u: int, v: int, neighbours: list[list[int]], place: list[int]) -> in
     return excess
 
 
-def _crossings(row: list[int], below: list[list[int]], place: list[int]) -> int:
+def _crossings(
+    row: list[int],
+    below: list[list[int]],
+    place: list[int],
+) -> int:
     """Count the crossings between a layer and the next."""
     # Two arcs cross when the left one ends right of the other: the ends on the left are sorted.
     ends_on_the_left: list[int] = []
@@ -382,7 +395,11 @@ def _places(
     return x - left_edge
 
 
-def _runs(links: Links, n_points: int, n_boxes: int) -> tuple[list[Row], list[float]]:
+def _runs(
+    links: Links,
+    n_points: int,
+    n_boxes: int,
+) -> tuple[list[Row], list[float]]:
     """Return the sideways runs to be kept small, and the weight of each.
 
     Those are the run of each link, and the distance of each box from the middle of its neighbours

@@ -193,7 +193,11 @@ def _sections(content: PageContent) -> Iterator[tuple[str, Markup]]:
     yield "How it was made", _provenance(record.get("made_by"))
 
 
-def _with_picture(content: PageContent, section: Section, position: int) -> Markup:
+def _with_picture(
+    content: PageContent,
+    section: Section,
+    position: int,
+) -> Markup:
     """Return the body of a section, with the picture of its model beside it."""
     body: Markup = parts().section(section)
     match section.key:
@@ -265,7 +269,11 @@ def legend(drawing: Drawing, width: str = "") -> str:
     return " ".join(line for line, marked in lines.items() if marked)
 
 
-def _answer(content: PageContent, answer: Mapping[str, Any], name: str) -> Markup:
+def _answer(
+    content: PageContent,
+    answer: Mapping[str, Any],
+    name: str,
+) -> Markup:
     """Return the posteriors in the picture of the network, where there is one."""
     if not content.parents:
         return Markup("")

@@ -93,7 +93,12 @@ class PlacedDrawing:
             widths.append(0.25 + LETTER * max(map(len, lines)))
             heights.append(0.15 + LINE * len(lines))
         # Places of boxes, courses of arcs, and what is written on these.
-        places = layered_layout(widths, drawing.arcs, space=0.3, lane=0.12)
+        places = layered_layout(
+            widths,
+            drawing.arcs,
+            space=0.3,
+            lane=0.12,
+        )
         layers = _layer_heights(places, heights)
         self.boxes: list[Box] = []
         for middle, layer, width, height in zip(
@@ -110,7 +115,12 @@ class PlacedDrawing:
                 height=height,
             )
             self.boxes.append(box)
-        courses = _courses(self.boxes, drawing.arcs, places, layers)
+        courses = _courses(
+            self.boxes,
+            drawing.arcs,
+            places,
+            layers,
+        )
         self.curves = [*map(_smooth, courses)]
         self.label_places = _label_places(self.curves, drawing.arc_labels)
         # The size is that of boxes and curves with a margin.

@@ -190,7 +190,11 @@ def _groups(table: Table, width: int) -> Iterator[Table]:
     yield _with_columns(table, columns)
 
 
-def _grid(table: Table, widths: Sequence[int], has_head: bool = True) -> Grid:
+def _grid(
+    table: Table,
+    widths: Sequence[int],
+    has_head: bool = True,
+) -> Grid:
     """Return the grid of a table without lines."""
     grid = Grid(
         box=None,
