@@ -339,6 +339,11 @@ class Column:
         numbers = [*map(number, self.labels), np.nan]
         return np.array(numbers, np.float64)
 
+    @property
+    def texts(self) -> NDArray[np.int64]:
+        """Indices of the labels that write no number, shape (texts,)."""
+        return np.flatnonzero(np.isnan(self.numbers[:-1]))
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
@@ -561,8 +566,8 @@ class NamedVariables:
         OptionError
             When the models do not have the same variables, or one has other states.
         """
-        ours = dict(zip(self.names, self.states, strict=True))
-        theirs = dict(zip(model.names, model.states, strict=True))
+        ours = states_by_name(self)
+        theirs = states_by_name(model)
         if strange := sorted(ours.keys() ^ theirs.keys()):
             raise OptionError(
                 f"expected two models of the same variables, but only one has {strange[0]!r}"
@@ -580,3 +585,8 @@ class NamedVariables:
                 )
             places.append(of_states)
         return [*map(self.names.index, theirs)], places
+
+
+def states_by_name(model: NamedVariables) -> dict[str, tuple[str, ...]]:
+    """Return the states of each variable of a model or a table, by its name."""
+    return dict(zip(model.names, model.states, strict=True))

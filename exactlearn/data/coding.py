@@ -183,8 +183,7 @@ class _Plan(NamedTuple):
 def _has_many_numbers(column: Column) -> bool:
     """Return whether a column holds nothing but numbers, and many of them."""
     is_many = bool(column.name) and len(column.labels) > MANY
-    numbers = column.numbers[:-1]
-    return is_many and not np.isnan(numbers).any()
+    return is_many and not len(column.texts)
 
 
 @dataclass(frozen=True)
@@ -530,9 +529,8 @@ def _bins(
 ) -> tuple[str, ...]:
     """Return the bins that a rule cuts numbers into."""
     numbers = column.numbers[:-1]
-    is_text = np.isnan(numbers)
-    if is_text.any():
-        label = column.labels[int(is_text.argmax())]
+    for text in column.texts[:1]:
+        label = column.labels[text]
         raise DataError(
             f"{rows.place(column, label)}: {label!r} is not a number, which discretisation ({rule})"
             f" needs; correct it, or read it as missing ({as_written('missing', [label])})"

@@ -23,6 +23,7 @@ from exactlearn.data.codes import (
     checked_codes,
     checked_weights,
     row_place,
+    states_by_name,
 )
 from exactlearn.data.coding import (
     CodingOptions,
@@ -581,7 +582,7 @@ def as_dataset(
     if model is None:
         return coded_table(frame_rows(table), CodingOptions(tidy=bool(tidy)))
     columns = column_names(table)
-    of_model = dict(zip(model.names, model.states, strict=True))
+    of_model = states_by_name(model)
     states = {column: of_model[column] for column in columns if column in of_model}
     if not states:
         raise unknown_columns(columns, model.names)

@@ -303,14 +303,13 @@ def unusable(
         return None
     # Numbers: those of rows, and many.
     numbers = column.numbers[:-1]
-    n_texts = np.count_nonzero(np.isnan(numbers))
     is_whole = bool((numbers % 1 == 0).all())
     if is_whole and count == cells:
         why = f"all {count} whole numbers are different, as numbers of rows are"
         return Unusable(name, why)
     if not is_many:
         return None
-    if not n_texts:
+    if not len(column.texts):
         why = f"{count} different numbers, too many for states"
         return Unusable(name, why, is_cut=True, is_whole=is_whole)
     # Texts: those that name the rows.
@@ -343,10 +342,9 @@ def _refuse_texts_among_numbers(rows: LabelledRows, column: Column) -> None:
             "groups thousands"
         )
     # A few texts among many numbers: most often a symbol for missing cells.
-    is_text = np.isnan(column.numbers[:-1])
-    texts = np.flatnonzero(is_text)
+    texts = column.texts
     if len(texts) <= count // 10:
-        label = column.labels[int(texts[0])]
+        label = column.labels[texts[0]]
         raise DataError(
             f"{rows.place(column, label)}: {label!r} stands among "
             f"{count - len(texts)} different numbers; if it means missing, say so "

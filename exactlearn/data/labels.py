@@ -57,6 +57,11 @@ def number(label: str) -> float:
     return value if isfinite(value) and "_" not in label else nan
 
 
+def is_number(label: str) -> bool:
+    """Return whether a label writes a number."""
+    return not isnan(number(label))
+
+
 def value_of(label: str) -> str:
     """Return the value that a label denotes, by its standard text.
 
@@ -107,7 +112,7 @@ def equal_to_any(symbols: Sequence[str]) -> Callable[[str], bool]:
     (True, True, False)
     """
     texts = {symbol.strip() for symbol in symbols}
-    numbers = {value_of(text) for text in texts if not isnan(number(text))}
+    numbers = {value_of(text) for text in texts if is_number(text)}
     if not numbers:
         return texts.__contains__
 
@@ -125,7 +130,7 @@ def has_other_forms(label: str) -> bool:
     >>> has_other_forms("1"), has_other_forms("TRUE"), has_other_forms("yes")
     (True, True, False)
     """
-    return not isnan(number(label)) or label.lower() in _TRUTH
+    return is_number(label) or label.lower() in _TRUTH
 
 
 def synonyms(labels: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -32,7 +32,7 @@ from exactlearn._runtime.argument_kinds import as_text
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.display import ByValue
-from exactlearn._runtime.variable_arguments import variable_index
+from exactlearn._runtime.variable_arguments import arcs_by_index, variable_index
 from exactlearn.data.blocks import merge_rows
 from exactlearn.data.dataset import Dataset, DatasetLike
 from exactlearn.errors import ExactlearnError, OptionError
@@ -360,8 +360,7 @@ def _run(dataset: Dataset, learn: Learner, seed: int, number: int) -> Found:
 
 def _class(record: Found, names: Sequence[str]) -> PartiallyDirectedGraph:
     """Return the class of a sample from its record."""
-    index = {name: v for v, name in enumerate(names)}
     arcs = {}
     for kind in KINDS:
-        arcs[kind] = frozenset((index[a], index[b]) for a, b in record[kind])
+        arcs[kind] = frozenset(arcs_by_index(record[kind], kind, names))
     return PartiallyDirectedGraph(len(names), **arcs)

@@ -17,7 +17,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.codes import MISSING, find_states
+from exactlearn.data.codes import MISSING, find_states, states_by_name
 from exactlearn.data.counts import weighted_mean
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
@@ -251,9 +251,9 @@ def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
             f"the true table has {truth.n_rows} rows, the incomplete one {incomplete.n_rows}; "
             "expected the same rows in the same order"
         )
-    true_states = dict(zip(truth.names, truth.states, strict=True))
+    true_states = states_by_name(truth)
     states = []
-    for name, labels in zip(incomplete.names, incomplete.states, strict=True):
+    for name, labels in states_by_name(incomplete).items():
         if name not in true_states:
             raise DataError(
                 f"the true table has no column {name!r}; expected the same columns"

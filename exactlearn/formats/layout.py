@@ -18,11 +18,10 @@ says which it is.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from math import isnan
 
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.decimal_comma import check_decimal
-from exactlearn.data.labels import number
+from exactlearn.data.labels import is_number
 
 MIN_ROWS = 20
 """Rows below a line that fits as arities, from which on it is one."""
@@ -73,11 +72,6 @@ def parsed_arities(fields: Iterable[str]) -> tuple[int, ...]:
     """
     texts = [field.strip() for field in fields]
     return tuple(map(int, texts)) if all(map(_ARITY.fullmatch, texts)) else ()
-
-
-def is_number(label: str) -> bool:
-    """Return whether a label writes a number."""
-    return not isnan(number(label))
 
 
 def _is_below(label: str, arity: int) -> bool:

@@ -85,7 +85,7 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write, read_json
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
-from exactlearn.data.codes import repeated
+from exactlearn.data.codes import repeated, states_by_name
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats import are_texts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -223,7 +223,7 @@ def _variables(model: DecisionGraph | NaiveBayes) -> list[dict[str, Any]]:
     """Return an object for each variable."""
     return [
         {"name": name, "states": [*states]}
-        for name, states in zip(model.names, model.states, strict=True)
+        for name, states in states_by_name(model).items()
     ]
 
 

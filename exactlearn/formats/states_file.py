@@ -17,7 +17,7 @@ import numpy as np
 
 from exactlearn._runtime.files import atomic_write, read_json
 from exactlearn.data import MISSING_SYMBOLS, STATES_SUFFIX
-from exactlearn.data.codes import Column, LabelledRows
+from exactlearn.data.codes import Column, LabelledRows, states_by_name
 from exactlearn.data.coding import CodingOptions, coded_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
@@ -119,8 +119,7 @@ def needs_states_file(dataset: Dataset, path: Path, *, is_text: bool) -> bool:
 
 def write_states(dataset: Dataset, path: Path) -> Path:
     """Write the file beside a table, in place of that of an earlier table, and return its path."""
-    states = dict(zip(dataset.names, dataset.states, strict=True))
-    content = {"format": FORMAT, "states": states}
+    content = {"format": FORMAT, "states": states_by_name(dataset)}
     beside = states_path(path)
     atomic_write(beside, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return beside
