@@ -261,17 +261,12 @@ class Column:
         Of one listed state or none nothing is left: they declare no variable.
         """
         is_symbol = equal_to_any(missing)
-        names: dict[str, str] = {}
-        for label in (*self.labels, *self.listed):
-            name = label.strip()
-            if not is_symbol(name):
-                names[label] = name
+        names = {label: label.strip() for label in (*self.labels, *self.listed)}
+        kept = {label: name for label, name in names.items() if not is_symbol(name)}
         # Values of several types, such as 1 and "1", have equal labels.
-        synonyms: dict[str, tuple[str, ...]] = {}
-        for label in repeated(compress(self.labels, self.counts)):
-            if label in names:
-                synonyms[label] = (label, label)
-        return self._renamed(names, synonyms)
+        several = repeated(compress(self.labels, self.counts))
+        synonyms = {label: (label, label) for label in several if label in kept}
+        return self._renamed(kept, synonyms)
 
     def joined(self) -> "Column":
         """Return the column with one label for all labels, or listed states, of one value."""

@@ -31,6 +31,7 @@ from exactlearn.data.labels import (
     joined_labels,
     listed_labels,
     ordered,
+    warn_by_kind,
 )
 from exactlearn.data.unseen import Unseen, cure_of_unseen, report_unseen
 from exactlearn.errors import (
@@ -40,7 +41,6 @@ from exactlearn.errors import (
     as_written,
     did_you_mean,
     name_written,
-    warn_caller,
 )
 
 if TYPE_CHECKING:
@@ -379,12 +379,7 @@ def _warn_of_labels(
         "labels that denote one value are one state": joined,
         "labels with leading zeros are codes, other states than their numbers": codes,
     }
-    lines = []
-    for kind, texts in kinds.items():
-        if texts:
-            lines.append(f"{where}{kind}: {', '.join(texts)}")
-    if lines:
-        warn_caller("\n".join(lines), StateWarning)
+    warn_by_kind(kinds, StateWarning, where)
 
 
 def by_name(
@@ -415,13 +410,8 @@ def split_declared(
     states: Mapping[str, Sequence[str]],
 ) -> tuple[set[str], dict[str, Sequence[str]]]:
     """Return the variables of which every value is a state, and the declared states of others."""
-    categorical: set[str] = set()
-    declared: dict[str, Sequence[str]] = {}
-    for name, of_variable in states.items():
-        if tuple(of_variable) == ALL_VALUES:
-            categorical.add(name)
-        else:
-            declared[name] = of_variable
+    categorical = {name for name in states if tuple(states[name]) == ALL_VALUES}
+    declared = {name: states[name] for name in states if name not in categorical}
     return categorical, declared
 
 

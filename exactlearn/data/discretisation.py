@@ -34,13 +34,12 @@ from exactlearn.data.codes import (
     row_place,
 )
 from exactlearn.data.decimal_comma import has_decimal_comma
-from exactlearn.data.labels import label_of
+from exactlearn.data.labels import label_of, warn_by_kind
 from exactlearn.errors import (
     ColumnWarning,
     DataError,
     OptionError,
     as_written,
-    warn_caller,
 )
 
 Method = Literal["frequency", "width"]
@@ -409,18 +408,13 @@ def warn_of_columns(columns: Iterable[Unusable], rule: str = RULE) -> None:
     left_out: list[str] = []
     cut: list[str] = []
     for column in columns:
-        text = f"{column.name!r} ({column.why})"
-        if column.is_cut:
-            cut.append(text)
-        else:
-            left_out.append(text)
-    lines = []
-    if left_out:
-        lines.append(f"left out: {', '.join(left_out)}")
-    if cut:
-        lines.append(f"cut into bins by {rule!r}: {', '.join(cut)}")
-    if lines:
-        warn_caller("\n".join(lines), ColumnWarning)
+        kind = cut if column.is_cut else left_out
+        kind.append(f"{column.name!r} ({column.why})")
+    kinds = {
+        "left out": left_out,
+        f"cut into bins by {rule!r}": cut,
+    }
+    warn_by_kind(kinds, ColumnWarning)
 
 
 def check_texts(

@@ -9,11 +9,13 @@ beside ``7`` in one column it is another state. Every other text denotes itself.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from math import inf, isfinite, isnan, nan, nextafter
 
 import numpy as np
+
+from exactlearn.errors import warn_caller
 
 DIGITS = 15
 """Significant digits by which fractions are compared (DBL_DIG of C)."""
@@ -213,6 +215,30 @@ def listed_labels(labels: Sequence[str]) -> str:
     if len(labels) > MAX_LISTED:
         quoted.append("...")
     return ", ".join(quoted)
+
+
+def warn_by_kind(
+    kinds: Mapping[str, Sequence[str]],
+    category: type[Warning],
+    where: str = "",
+) -> None:
+    """Warn once of several kinds of things, in a line each; of none where all are empty.
+
+    Parameters
+    ----------
+    kinds
+        What there is of each kind, by the description of the kind.
+    category
+        The warning's class.
+    where
+        What each line begins with.
+    """
+    lines = []
+    for kind, texts in kinds.items():
+        if texts:
+            lines.append(f"{where}{kind}: {', '.join(texts)}")
+    if lines:
+        warn_caller("\n".join(lines), category)
 
 
 def joined_labels(state: str, labels: Sequence[str]) -> str:

@@ -325,10 +325,8 @@ def _shapes(dataset: Dataset, graph: MissingnessGraph) -> dict[str, tuple[int, .
     """Return the shape of the table of each indicator."""
     sizes = [*dataset.cardinalities.tolist(), *[2] * len(graph.variables)]
     families = graph.parents(dataset.names)
-    shapes = {}
-    for name, family in zip(graph.variables, families, strict=True):
-        shapes[name] = tuple(sizes[cause] for cause in family)
-    return shapes
+    shapes = [tuple(map(sizes.__getitem__, family)) for family in families]
+    return dict(zip(graph.variables, shapes, strict=True))
 
 
 def _checked(

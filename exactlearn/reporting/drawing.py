@@ -165,12 +165,14 @@ def _most_probable(states: Mapping[str, float]) -> dict[str, float]:
 
 def structure_drawing(named: NamedGraph) -> Drawing:
     """Return the drawing of a DAG, a pattern or a CPDAG."""
-    arcs: list[Arc] = []
-    for child, family in enumerate(named.parents):
-        arcs += [(parent, child) for parent in family]
+    arcs = tuple(
+        (parent, child)
+        for child, family in enumerate(named.parents)
+        for parent in family
+    )
     return Drawing(
         labels=named.names,
-        arcs=tuple(arcs),
+        arcs=arcs,
         arc_labels=("",) * len(arcs),
         undirected=frozenset(arcs) - named.graph.directed,
     )

@@ -83,7 +83,8 @@ def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
     """
     # Repeated values leave first: each column that is left needs fewer lines.
     repeated: list[int] = []
-    if not table.left_out and not _fits(table, width):
+    is_wide = sum(_natural_widths(table)) > _available(table, width)
+    if is_wide and not table.left_out:
         repeated = _repeated_columns(table)
     if repeated:
         pairs = _with_columns(table, repeated)
@@ -102,11 +103,6 @@ def _fitted(table: Table, width: int) -> Iterator[RenderableType]:
         return
     for group in _groups(table, width):
         yield _grid(group, _widths(group, width) or ())
-
-
-def _fits(table: Table, width: int) -> bool:
-    """Return whether no cell has to wrap."""
-    return sum(_natural_widths(table)) <= _available(table, width)
 
 
 def _available(table: Table, width: int) -> int:
