@@ -184,8 +184,9 @@ def _courses(
     tails: Sides = defaultdict(list)
     heads: Sides = defaultdict(list)
     for arc, (upper, lower) in enumerate(arcs):
-        _, (below_upper, _), *_ = places.courses[arc]
-        *_, (above_lower, _), _ = places.courses[arc]
+        course = places.courses[arc]
+        below_upper, _ = course[1]
+        above_lower, _ = course[-2]
         tails[upper].append((below_upper, arc))
         heads[lower].append((above_lower, arc))
     tail_of_arc = _spread(boxes, tails)
@@ -193,13 +194,11 @@ def _courses(
     # Through a layer an arc runs straight down.
     courses = []
     for arc, (upper, lower) in enumerate(arcs):
-        course = [(tail_of_arc[arc], boxes[upper].bottom)]
+        points = [(tail_of_arc[arc], boxes[upper].bottom)]
         for x, layer in places.courses[arc][1:-1]:
-            top, bottom = layers[layer]
-            course.append((x + MARGIN, top))
-            course.append((x + MARGIN, bottom))
-        course.append((head_of_arc[arc], boxes[lower].top))
-        courses.append(course)
+            points += [(x + MARGIN, y) for y in layers[layer]]
+        points.append((head_of_arc[arc], boxes[lower].top))
+        courses.append(points)
     return courses
 
 
