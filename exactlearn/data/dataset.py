@@ -27,15 +27,14 @@ from exactlearn.data.codes import (
 )
 from exactlearn.data.coding import (
     CodingOptions,
-    array_frame,
     by_name,
     coded_rows,
-    column_names,
-    frame_rows,
     split_declared,
 )
+from exactlearn.data.completed_cells import completed_cells
 from exactlearn.data.decimal_comma import with_decimal_point
 from exactlearn.data.determined_columns import warn_of_determined_columns
+from exactlearn.data.frame_rows import array_frame, column_names, frame_rows
 from exactlearn.data.labels import are_bins
 from exactlearn.data.unseen import UNSEEN, Unseen
 from exactlearn.errors import DataError, OptionError
@@ -529,30 +528,6 @@ class Dataset(ByValue, NamedVariables, shown="n_rows n_variables missing_cells")
             return float(rows.sum())
         used = self.weights > 0
         return float(self.weights[used] @ rows[used])
-
-
-def completed_cells(
-    dataset: Dataset,
-    values: Sequence[int] | NDArray[np.integer],
-    probabilities: NDArray[np.float64] | None = None,
-    losses: NDArray[np.float64] | None = None,
-) -> dict[str, Any]:
-    """Return the columns of :meth:`Dataset.completion_frame`, rows counted from 0."""
-    rows, variables = dataset.missing_cells.T
-    states = np.asarray(values, np.int64)
-    cells = zip(variables, states, strict=True)
-    columns: dict[str, Any] = {
-        "row": rows,
-        "variable": [dataset.names[v] for v in variables],
-        "value": [dataset.states[v][state] for v, state in cells],
-    }
-    if probabilities is not None:
-        columns["probability"] = probabilities[np.arange(len(states)), states]
-    if losses is not None:
-        best, loss = dataset.next_best(states, losses)
-        columns["next_best"] = best
-        columns["loss_of_next_best"] = loss
-    return columns
 
 
 def as_dataset(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import MISSING, Column, LabelledRows, find_equal_states
-from exactlearn.data.coding import CodingOptions, TableCoding, frame_rows, state_codes
+from exactlearn.data.coding import CodingOptions, TableCoding, state_codes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.discretisation import (
     discretise,
@@ -23,6 +23,7 @@ from exactlearn.data.discretisation import (
     parse_rule,
     unusable,
 )
+from exactlearn.data.frame_rows import frame_rows
 from exactlearn.data.labels import interval, label_of
 from exactlearn.data.unseen import Unseen
 from exactlearn.errors import DataError

@@ -13,7 +13,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data import MISSING_SYMBOLS, STATES_SUFFIX
 from exactlearn.data.blocks import BLOCK_BYTES, Blocks
 from exactlearn.data.codes import LabelledRows
-from exactlearn.data.coding import check_options, frame_rows
+from exactlearn.data.coding import check_options
+from exactlearn.data.frame_rows import frame_rows
 from exactlearn.errors import OptionError
 from exactlearn.formats.layout import TableLayout
 from exactlearn.formats.states_file import missing_symbols

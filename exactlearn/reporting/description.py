@@ -1,158 +1,35 @@
 """Descriptions of records: facts, sentences and tables, whatever shows them.
 
 :func:`describe` knows no command. A single value is a fact; a list of objects, or objects by the
-names of variables, is a table; any other object is a section of its own. The tables below say of
-each key of a record how it is shown, and in which unit: nothing is guessed from its letters.
+names of variables, is a table; any other object is a section of its own. Of each key
+:mod:`exactlearn.reporting.record_keys` says how it is shown, and in which unit: nothing is guessed
+from its letters.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import floor, isfinite, log10
-from typing import Any, NamedTuple
+from typing import Any
 
 from exactlearn._runtime.display import for_counts
-
-
-class Unit(NamedTuple):
-    """The unit of numbers: a factor, the digits of what that gives, and a sign behind it."""
-
-    factor: int
-    digits: str
-    sign: str = ""
-
-
-PLAIN = Unit(1, ".6g")
-NATS = Unit(1, ".4f")
-SECONDS = Unit(1, ".2f")
-PERCENT = Unit(100, ".2f", " %")
-
-UNITS: Mapping[str, Unit] = {
-    **dict.fromkeys(
-        (
-            "score",
-            "scores",
-            "objective",
-            "bound",
-            "next_bound",
-            "gap",
-            "difference",
-            "log_bayes_factor",
-            "log_evidence",
-            "log_likelihood",
-            "log_likelihood_before",
-            "log_likelihood_difference",
-            "log_likelihood_per_row",
-            "loss",
-            "loss_difference",
-            "loss_of_next_best",
-            "log_loss",
-            "log_loss_difference",
-        ),
-        NATS,
-    ),
-    **dict.fromkeys(("seconds", "cpu_seconds"), SECONDS),
-    **dict.fromkeys(
-        (
-            "accuracy",
-            "accuracy_difference",
-            "imputation_accuracy",
-            "rates",
-            "share",
-            "share_complete",
-            "share_missing",
-        ),
-        PERCENT,
-    ),
-}
-"""The unit of the numbers of each key; `PLAIN` of others, such as those of a user's own command."""
-
-FROM_ZERO = {"row", "impossible_rows"}
-"""Keys of numbers of rows, which people count from 1."""
-
-STATUS = {
-    "optimal": "optimal (proven)",
-    "t-local": "t-local optimal (proven)",
-    "heuristic": "heuristic (nothing is proven)",
-    "feasible": "feasible (not proven optimal)",
-    "interrupted": "interrupted (the best so far)",
-    "infeasible": "infeasible (no network meets the constraints)",
-}
-"""The status of a search in words."""
-
-TITLES = {
-    "completion": "Completed cells",
-    "held_out": "Rows not learned from",
-    "networks": "Best networks",
-    "best": "Best solutions",
-    "averaged": "Averaged network",
-    "support": "Support of arcs",
-    "made_by": "How it was made",
-    "mcar": "Missing completely at random (MCAR)",
-    "learned": "Missingness graph learned",
-}
-"""Titles of parts of a record, where the key does not say it."""
-
-LABELS = {
-    "max_error": "largest relative error of the probability of a row",
-    "imputation_accuracy": "completed rightly",
-    "log_likelihood_before": "log likelihood before EM",
-}
-"""Names of facts and columns, where the key does not say it."""
-
-OF_COUNTS = {
-    "status",
-    "probability",
-    "best_probability",
-    "class_probability",
-    "mass",
-}
-"""Keys of facts that hold for the counts of families with missing cells."""
-
-HIDDEN = {"made_by", "cpdag", "of_folds", "probabilities", "independences", "record"}
-"""Keys that other parts tell, or that are for programs."""
-
-SPREAD = {"families", "held_out"}
-"""Keys of such objects whose entries are several columns."""
-
-SEVERAL = {"starts", "models", "networks", "best"}
-"""Keys of lists whose only entry says what stands above it."""
-
-BY_NAME = {
-    "rates",
-    "causes",
-    "rows_per_family",
-    "separators",
-    "families",
-    "replaced",
-    "held_out",
-    "options",
-}
-"""Keys of objects by names, of variables or models, which are columns of one table."""
-
-MEANINGS = {
-    "loss_of_next_best",
-    "posterior",
-    "probability",
-    "bayes_factor",
-    "reason",
-    "verdict",
-    "why",
-}
-"""Keys whose texts are sentences."""
-
-SENTENCES = {"failures", "notes", "statements", "changes"}
-"""Keys of lists of sentences."""
-
-ARCS = {
-    "arcs": "→",
-    "directed": "→",
-    "covered": "→",
-    "edges": "-",
-    "undirected": "-",
-    "reversible": "-",
-}
-"""Keys of lists of arcs, and how an arc is written."""
+from exactlearn.reporting.record_keys import (
+    ARCS,
+    BY_NAME,
+    FROM_ZERO,
+    HIDDEN,
+    LABELS,
+    MEANINGS,
+    OF_COUNTS,
+    PLAIN,
+    SENTENCES,
+    SEVERAL,
+    SPREAD,
+    STATUS,
+    TITLES,
+    UNITS,
+    Unit,
+)
 
 MAX_LISTED = 10
 """Most entries of a list in one cell or fact."""
@@ -475,8 +352,8 @@ def _posterior_table(
     for variable, states in posterior.items():
         name = brief(variable)
         for state, p in states.items():
-            share = Share(f"{p:.6f}", p)
-            rows.append([name, brief(state), share])
+            text = Share(f"{p:.6f}", p)
+            rows.append([name, brief(state), text])
             name = ""
     return Table(
         head=("variable", "state", "probability"),

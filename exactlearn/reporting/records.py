@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.dataset import completed_cells
+from exactlearn.data.completed_cells import completed_cells
 from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.orientation import reversible_arcs

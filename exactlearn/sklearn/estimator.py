@@ -12,9 +12,9 @@ from sklearn.utils.validation import validate_data
 
 from exactlearn._runtime.argument_kinds import PlainCheck, one_of, refusal
 from exactlearn._runtime.arguments import check_fields
-from exactlearn.data.coding import column_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame_coding import FrameCoding
+from exactlearn.data.frame_rows import column_names
 from exactlearn.data.unseen import UNSEEN, Unseen
 from exactlearn.errors import OptionError
 
