@@ -72,8 +72,13 @@ PRIORS = ("uniform", "fair")
 
 def _prior(**about: Any) -> Any:
     """Return the field of a prior over networks: its name, or a file of beliefs."""
-    metavar = "uniform|fair|FILE.csv"
-    return option("uniform", reads=True, words=PRIORS, metavar=metavar, **about)
+    return option(
+        "uniform",
+        reads=True,
+        words=PRIORS,
+        metavar="uniform|fair|FILE.csv",
+        **about,
+    )
 
 
 class Run(sections.OnCluster):

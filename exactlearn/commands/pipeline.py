@@ -40,7 +40,7 @@ from exactlearn.solvers.constraints import (
     Tiers,
 )
 from exactlearn.solvers.problem import Arc
-from exactlearn.structure.ess_choice import with_score
+from exactlearn.structure.ess_choice import auto_ess, with_score
 from exactlearn.structure.posterior import StructurePosterior
 from exactlearn.structure.selection import Scoring, single_arcs
 
@@ -98,8 +98,6 @@ def with_chosen_ess(
         return options, {}
     # constraints are refused before the cross-validation, which takes long
     constraints(options, dataset.names)
-    from exactlearn.structure.ess_choice import auto_ess  # takes long to import
-
     clock = SearchControl(options.time_limit)
     choice = auto_ess(
         dataset,

@@ -4,9 +4,9 @@ The structure is learned as by :func:`exactlearn.learn`
 (:mod:`exactlearn.structure.structure_search`); this module shows all that the search found.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -86,7 +86,7 @@ class _Task:
     output: Output
     source: Scoring | el.Problem
     clock: SearchControl
-    record: dict[str, Any] = field(default_factory=dict)
+    record: dict[str, Any]
 
     @property
     def data(self) -> el.Dataset | None:
@@ -112,11 +112,12 @@ class _Task:
             search |= options.chosen("greediness restarts") | {"method": options.solver}
         else:
             search |= options.chosen("best classes solver threads gap checkpoint")
-            search["certify"] = options.certificate is not None
         if options.start is not None:
             search["start"] = el.read_graph(options.start, self.names).parents
-        if options.certificate is not None and self.data is None:
-            search["scores"] = read_text(place(options.source))
+        if options.certificate is not None:
+            search["certify"] = True
+            if self.data is None:
+                search["scores"] = read_text(place(options.source))
 
         def on_score(choice: ESSChoice | None) -> None:
             if choice is not None:
@@ -130,8 +131,7 @@ class _Task:
         def on_scored(scored: Scored) -> None:
             for remark in scored.remarks:
                 self.output.note(remark[0].upper() + remark[1:])
-            n_candidates = scored.problem.n_candidates
-            self.output.detail(f"{n_candidates} candidate parent sets")
+            self.output.detail(f"{scored.problem.n_candidates} candidate parent sets")
             display.stage("solving")
 
         return learned_structure(
@@ -205,7 +205,13 @@ def run(options: Solve, output: Output) -> Answer:
         else:
             source = _scoring(options, client)
         clock = SearchControl(options.time_limit)
-        task = _Task(options=options, output=output, source=source, clock=clock)
+        task = _Task(
+            options=options,
+            output=output,
+            source=source,
+            clock=clock,
+            record={},
+        )
         structure = task.learned(display)
     learned = structure.result
 
@@ -220,14 +226,13 @@ def run(options: Solve, output: Output) -> Answer:
         added["certificate"] = learned.certificate and str(options.certificate)
         added["certificate_unfinished"] = not learned.is_certified
         writers.append(partial(_write_certificate, learned, options, output))
-    networks = () if structure.listed is None else structure.listed.networks
+    listed = structure.listed
     posterior = _posterior(task, structure, statuses)
-    if posterior is not None and learned.parents is not None:
-        listed = [network.parents for network in networks]
-        added |= _certainty(posterior, learned.parents, listed, options)
-    if structure.listed is not None and networks:
-        added |= _networks_record(task, structure.listed, posterior)
-        statuses.append(structure.listed.status)
+    if posterior is not None:
+        added |= _certainty(posterior, structure, options)
+    if listed is not None and listed.networks:
+        added |= _networks_record(task, listed, posterior)
+        statuses.append(listed.status)
     if options.bootstrap is not None and _goes_on(learned, options, output):
         added["bootstrap"] = _bootstrap_record(structure.scoring, options, output)
         statuses.append(added["bootstrap"]["status"])
@@ -322,12 +327,14 @@ def _networks_record(
 
 
 def _certainty(
-    posterior: StructurePosterior,
-    parents: Parents,
-    networks: Sequence[Parents],
-    options: Solve,
+    posterior: StructurePosterior, structure: LearnedStructure, options: Solve
 ) -> dict[str, float]:
     """Return the probabilities of a network, of its class and of a list of networks, if any."""
+    parents = structure.result.parents
+    assert parents is not None  # there is a posterior
+    networks: list[Parents] = []
+    if structure.listed is not None:
+        networks = [network.parents for network in structure.listed.networks]
     record = {"probability": posterior.probability(parents)}
     with suppress(OptionError):  # a class may be too large
         record["class_probability"] = posterior.class_probability(parents)

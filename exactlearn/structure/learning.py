@@ -43,6 +43,7 @@ from exactlearn.structure.selection import (
     Scoring,
     fitted_network,
     limits_by_name,
+    proofs_in_words,
     tiers_by_index,
 )
 from exactlearn.structure.structure_search import SearchResult, learned_structure
@@ -245,7 +246,12 @@ def learn(
         )
         completed = _completed(dataset, network, result)
         fitting.stage("learnt in %.1f s: %s", control.seconds, result.status)
-    remarks = [*structure.remarks, *filter(None, (result.message, remark))]
+    # Why the methods were taken, what score and proof refer to, and what came short.
+    remarks = [] if choice is None else [choice.reason]
+    remarks.append(structure.reason)
+    if scored is not None:
+        remarks += [*scored.remarks, *proofs_in_words(result.status, max_parents)]
+    remarks += [result.message, remark]
     if completed is None:
         remarks.append(
             "exact inference is too large to complete the table by the network"
@@ -258,7 +264,7 @@ def learn(
         score=result.score,
         bound=result.bound,
         status=result.status,
-        reason="; ".join(remarks),
+        reason="; ".join(filter(None, remarks)),
         seconds=result.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
         ess_choice=choice,

@@ -311,7 +311,6 @@ def select(
     on_event: OnEvent | None = None,
     certify: bool = False,
     gap: float = 0.0,
-    scores: str | None = None,
     **options: Any,
 ) -> tuple[Result, Enumeration | None]:
     """Select parent sets that were scored.
@@ -326,7 +325,7 @@ def select(
         List Markov equivalence classes in place of networks.
     on_event
         Called with the events of the search.
-    certify, gap, scores
+    certify, gap
         As in :func:`exactlearn.solvers.solve`; for one network only, and a certificate only where
         all parent sets were scored: it would be about those that were.
     options
@@ -345,7 +344,7 @@ def select(
     # One network, or the list of the best ones.
     if best is None:
         certify = certify and problem.complete
-        result = solve(problem, certify=certify, gap=gap, scores=scores, **options)
+        result = solve(problem, certify=certify, gap=gap, **options)
         return scored.judged(result), None
     listed = enumerate_networks(problem, k=best, classes=classes, **options)
     result = scored.judged(listed.best)
@@ -354,9 +353,9 @@ def select(
     return result, listed
 
 
-def proofs_in_words(result: Result, max_parents: int | None) -> list[str]:
+def proofs_in_words(status: str, max_parents: int | None) -> list[str]:
     """Return the claim that a proof of optimality makes, where there is one."""
-    if result.status != "optimal":
+    if status != "optimal":
         return []
     limit = "any number of" if max_parents is None else f"at most {max_parents}"
     return [f"no network with {limit} parents a variable scores more"]

@@ -27,7 +27,6 @@ from exactlearn.structure.selection import (
     PRIOR_REMARK,
     Scored,
     Scoring,
-    proofs_in_words,
     select,
     single_arcs,
 )
@@ -55,16 +54,16 @@ class LearnedStructure:
         The candidate parent sets; ``None`` where completions or classes were searched.
     choice
         How the equivalent sample size was chosen, where it was to be chosen.
-    remarks
-        The methods and why they were taken; the counts that score, bound and proof refer to.
+    reason
+        The method of augmentation, and why it was taken; empty without one.
     """
 
     result: SearchResult
-    listed: Enumeration | None = None
-    scoring: Scoring | None = None
-    scored: Scored | None = None
-    choice: ESSChoice | None = None
-    remarks: tuple[str, ...] = ()
+    listed: Enumeration | None
+    scoring: Scoring | None
+    scored: Scored | None
+    choice: ESSChoice | None
+    reason: str
 
 
 def learned_structure(
@@ -123,7 +122,7 @@ def learned_structure(
                 scored = scoring.within(clock.remaining)
 
     # The search.
-    remarks = [] if choice is None else [choice.reason]
+    reason = ""
     listed = None
     result: SearchResult
     if scored is not None:
@@ -131,14 +130,11 @@ def learned_structure(
         result, listed = select(
             scored, time_limit=scored.time_left, on_event=on_event, **options
         )
-        remarks += scored.remarks
-        if scoring is not None:
-            remarks += proofs_in_words(result, scoring.max_parents)
     else:
         assert scoring is not None
         options |= {"time_limit": clock.remaining, "on_event": on_event}
         if method == "augment":
-            result = _augmented(scoring, remarks, **options)
+            result, reason = _augmented(scoring, **options)
         else:
             options |= {"method": method, "max_parents": scoring.max_parents}
             result = equivalence_search(scoring.dataset, scoring.score, **options)
@@ -148,11 +144,11 @@ def learned_structure(
         scoring=scoring,
         scored=scored,
         choice=choice,
-        remarks=tuple(remarks),
+        reason=reason,
     )
 
 
-def _augmented(scoring: Scoring, remarks: list[str], **options: Any) -> Augmentation:
+def _augmented(scoring: Scoring, **options: Any) -> tuple[Augmentation, str]:
     """Find network and completion together; proven, if that is likely to end."""
     if scoring.scoring_time is not None:
         raise OptionError("scoring_time is for complete tables, but cells are missing")
@@ -175,12 +171,10 @@ def _augmented(scoring: Scoring, remarks: list[str], **options: Any) -> Augmenta
         prior=scoring.prior,
         **options,
     )
+    reason = f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
     if not scoring.is_uniform:
-        remarks.append(PRIOR_REMARK)
-    remarks.append(
-        f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
-    )
-    return result
+        reason = f"{PRIOR_REMARK}; {reason}"
+    return result, reason
 
 
 def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:
