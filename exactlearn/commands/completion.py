@@ -28,6 +28,7 @@ from exactlearn.commands.output import LATE, Answer, Output, require_suffix, wor
 from exactlearn.commands.pipeline import (
     incomplete_options,
     learning,
+    prior_of,
     score_of,
     settled,
     with_chosen_ess,
@@ -56,6 +57,7 @@ from exactlearn.reporting.records import (
     size_in_words,
 )
 from exactlearn.reporting.svg_picture import FIGURES
+from exactlearn.scoring.prior import is_uniform
 
 MEANINGS = {
     "loss_of_next_best": "score of the completed table; the network and all other cells stay",
@@ -90,6 +92,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
             "No cell is missing: what is learned is the best network of the table"
         )
     options, choice = with_chosen_ess(data, options, output.note)
+    prior = prior_of(options.prior)
+    if not is_uniform(prior):
+        output.note("Score and bound hold the logarithm of the prior")
     search = incomplete_options(data, options)
     directions = known_directions(search["required"], search["forbidden"])
 
@@ -115,6 +120,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
         result = el.augment(
             data,
             on_event=keeping(display, partial(artifacts, certainty={})),
+            prior=prior,
             **options.chosen("method checkpoint"),
             **search,
         )

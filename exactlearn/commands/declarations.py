@@ -302,6 +302,8 @@ class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
 
     Parameters
     ----------
+    prior
+        Prior over networks, as for 'solve': score and bound hold its logarithm.
     best
         List the K best solutions (network and completion), proven by branching.
     truth
@@ -322,8 +324,13 @@ class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
         "trace.csv",
         "completed.csv",
     )
-    groups: ClassVar = {"Several networks": "best", "Output": "truth"}
+    groups: ClassVar = {
+        "Score": "prior",
+        "Several networks": "best",
+        "Output": "truth",
+    }
 
+    prior: str = _prior(hidden=True, excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 

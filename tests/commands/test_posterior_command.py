@@ -163,3 +163,22 @@ def test_solve_takes_the_prior_of_the_posterior():
     best = run_json("solve", *words)
     assert best["parents"] == run_json("posterior", *words)["parents"]
     assert best["score"] < run_json("solve", *words[:3])["score"]
+
+
+@pytest.mark.parametrize("method", ["branching", "t-local", "mode"])
+def test_augment_takes_the_prior_of_the_posterior(tmp_path, method):
+    (tmp_path / "beliefs.csv").write_text(
+        "parent,child,probability\nPollution,Smoker,0.999\n"
+    )
+    words = ("augment", "cancer-mcar", "--max-parents", 1, "--method", method)
+    record = run_json(*words, "--prior", tmp_path / "beliefs.csv")
+    believed = el.augment(
+        el.read_dataset("cancer-mcar"),
+        "bdeu",
+        method=method,
+        max_parents=1,
+        prior={("Pollution", "Smoker"): 0.999},
+    )
+    assert record["score"] == pytest.approx(believed.score)
+    assert record["score"] != pytest.approx(run_json(*words)["score"])
+    assert "exclude each other" in fails(*words, "--prior", "fair", "--best", 2)

@@ -98,7 +98,7 @@ def test_several_files_are_one_table_with_one_hash(tmp_path):
     }
 
 
-@pytest.mark.parametrize("command", ["solve", "posterior"])
+@pytest.mark.parametrize("command", ["solve", "posterior", "augment"])
 def test_the_file_of_a_prior_is_an_input(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     beliefs = tmp_path / "fair.csv"
