@@ -1,6 +1,6 @@
 """Prediction of new rows by all networks, beside that of the best one.
 
-    python -m benchmarks.averaged_prediction [--data-dir FOLDER] [--splits 10] [NAME ...]
+    python -m benchmarks.averaged_prediction [--data-dir FOLDER] [--splits 10] [--bdeu] [NAME ...]
 
 The folder, or the environment variable EXACTLEARN_DATA, holds ``uci/*`` and ``lucas/*``. Each table
 is divided at random into rows to learn from and rows to predict, several times; numeric columns are
@@ -92,8 +92,13 @@ def with_score_parameters(network: el.BayesianNetwork, table: el.Dataset) -> Any
     return replace(network, tables=tuple(tables))
 
 
-def predicted(train: el.Dataset, test: el.Dataset) -> tuple[list[float], Any]:
-    """Return nats a row of the best network with three parameters, and of the average."""
+def predicted(
+    train: el.Dataset, test: el.Dataset, smoothing: Any
+) -> tuple[list[float], Any]:
+    """Return nats a row of the best network with three parameters, and of the average.
+
+    The posterior comes with them.
+    """
     learned = el.learn(train)
     chosen = el.choose_smoothing(train, learned.parents).smoothing
     posterior = el.posterior(train)
@@ -101,7 +106,7 @@ def predicted(train: el.Dataset, test: el.Dataset) -> tuple[list[float], Any]:
         learned.network,
         with_score_parameters(learned.network, train),
         el.fit_complete(train, learned.parents, smoothing=chosen),
-        posterior,
+        posterior.mixture(smoothing=smoothing),
     )
     return [
         float(model.log_likelihood_rows(test).mean()) for model in models
@@ -125,8 +130,9 @@ def difference_of_seeds(posterior: Any, test: el.Dataset) -> float:
     required=True,
 )
 @click.option("--splits", default=10)
+@click.option("--bdeu", is_flag=True, help="Average with the score's pseudo-counts.")
 @click.argument("names", nargs=-1)
-def main(data_dir: Path, splits: int, names: tuple[str, ...]) -> None:
+def main(data_dir: Path, splits: int, bdeu: bool, names: tuple[str, ...]) -> None:
     """Print a table."""
     warnings.simplefilter("ignore", el.errors.ColumnWarning)
     print(machine(), end="\n\n")
@@ -144,7 +150,7 @@ def main(data_dir: Path, splits: int, names: tuple[str, ...]) -> None:
             n_train = TABLES[name][-1]
             train = table.part(order[:n_train])
             test = table.part(order[n_train:][:MAX_TEST_ROWS])
-            nats, posterior = predicted(train, test)
+            nats, posterior = predicted(train, test, "bdeu" if bdeu else None)
             figures.append(nats)
             if split == 0:
                 seeds = difference_of_seeds(posterior, test)
