@@ -33,7 +33,7 @@ METHODS = (
 
 IMPUTERS = (
     *("branching", "exact", "gadget", "t-local"),
-    *("structural-em", "structural-em-hard"),
+    *("structural-em", "structural-em-hard", "posterior-average"),
     *("knn", "iterative", "logistic", "mice", "forest", "boosted"),
 )
 """The other methods of completing a table there."""
@@ -480,7 +480,8 @@ class Compare(Imputing, sections.OnCluster):
         Processes.
     methods
         Methods to compare: branching, exact, gadget, t-local, mode, structural-em,
-        structural-em-hard, stacked, posterior, mpe, averaged; with scikit-learn also knn,
+        structural-em-hard, stacked, posterior, mpe, averaged, posterior-average (each cell by
+        all networks, and all completions where they are few); with scikit-learn also knn,
         iterative, logistic, mice, forest, boosted.  [default: branching,t-local,mode, with 60
         seconds for each and each table unless --time-limit says another limit]
     truth

@@ -26,7 +26,7 @@ from exactlearn.data.dataset import (
     unknown_columns,
 )
 from exactlearn.errors import OptionError
-from exactlearn.imputation import scikit_learn
+from exactlearn.imputation import posterior_average, scikit_learn
 from exactlearn.imputation.cell_models import (
     Matrix,
     NetworkAverage,
@@ -454,6 +454,7 @@ _FUNCTIONS: dict[str, _Impute] = {
     "posterior": partial(_by_mode, "posterior"),
     "mpe": _by_mpe,
     "averaged": partial(_by_learner, None, partial(_by_mode, "averaged")),
+    "posterior-average": posterior_average.impute,
 }
 
 METHODS = {

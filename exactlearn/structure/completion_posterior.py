@@ -321,7 +321,17 @@ def average_over_completions(
             f"missing='average': sums over {number:.3g} completions of the missing cells and all"
             f" networks of {n} variables would take hours; use missing='expected'"
         )
-    pieces = _pieces(number)
+    return _averaged(families, classes, control, on_progress or (lambda done: None))
+
+
+def _averaged(
+    families: CompletedFamilies,
+    classes: list[RowClass],
+    control: SearchControl,
+    on_progress: Callable[[float], None],
+) -> CompletionAverage:
+    """Return the average over all completions."""
+    pieces = _pieces(n_completions(classes))
 
     def work(piece: int, space: None) -> tuple[NDArray[np.float64], ...]:
         return families.average(*completions(classes, pieces[piece]))
@@ -329,8 +339,7 @@ def average_over_completions(
     averages = []
     for average in in_order(work, len(pieces), lambda: None, n_threads(None)):
         averages.append(average)
-        if on_progress is not None:
-            on_progress(len(averages) / len(pieces))
+        on_progress(len(averages) / len(pieces))
         if not control.goes_on():
             raise unfinished("the sums over all completions", control)
     # the averages of all pieces, by their weights
@@ -345,7 +354,8 @@ def average_over_completions(
     log_weights = np.concatenate(by_piece)
     # Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
     n_changes = PIECE * max(row_class.cells.size for row_class in classes)
-    of_change = score_tolerance(n, families.dataset.n_rows) - TOLERANCE
+    n_variables = families.problem.n_variables
+    of_change = score_tolerance(n_variables, families.dataset.n_rows) - TOLERANCE
     return CompletionAverage(
         selections=SelectionPosterior(
             problem=replace(families.problem, scores=scores),
