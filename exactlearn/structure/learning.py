@@ -46,7 +46,11 @@ from exactlearn.structure.selection import (
     proofs_in_words,
     tiers_by_index,
 )
-from exactlearn.structure.structure_search import SearchResult, learned_structure
+from exactlearn.structure.structure_search import (
+    LearnedStructure,
+    SearchResult,
+    learned_structure,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,12 +250,7 @@ def learn(
         )
         completed = _completed(dataset, network, result)
         fitting.stage("learnt in %.1f s: %s", control.seconds, result.status)
-    # Why the methods were taken, what score and proof refer to, and what came short.
-    remarks = [] if choice is None else [choice.reason]
-    remarks.append(structure.reason)
-    if scored is not None:
-        remarks += [*scored.remarks, *proofs_in_words(result.status, max_parents)]
-    remarks += [result.message, remark]
+    remarks = [*_remarks(structure, max_parents), result.message, remark]
     if completed is None:
         remarks.append(
             "exact inference is too large to complete the table by the network"
@@ -273,6 +272,19 @@ def learn(
         counts=None if dataset.is_complete else scoring.counts,
         counts_network=None if scored is None else scored.counts_network,
     )
+
+
+def _remarks(structure: LearnedStructure, max_parents: int | None) -> list[str]:
+    """Return the reasons for the methods taken, and the counts and limits of score and proof."""
+    choice = structure.choice
+    scored = structure.scored
+    remarks = (
+        [structure.reason] if choice is None else [choice.reason, structure.reason]
+    )
+    if scored is not None:
+        proofs = proofs_in_words(structure.result.status, max_parents)
+        remarks += [*scored.remarks, *proofs]
+    return remarks
 
 
 def _failure(result: SearchResult) -> InfeasibleError | SolverError:
