@@ -74,18 +74,17 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
         It is the sum over all sets of non-descendants that hold its parents.
         """
         probabilities = np.zeros(len(self.candidate))
-        for i in range(self.n_variables):
-            its = slice(self.first[i], self.first[i + 1])
-            add_probabilities(
-                i,
-                self.parents[its],
-                self.mantissa[its],
-                self.exponent[its],
-                self.sums.parent_sums.exponent[i],
-                self.sums.non_descendants[i].copy(),
-                POWERS,
-                probabilities[its],
-            )
+        add_probabilities(
+            self.first[:-1],
+            self.first[1:],
+            self.parents,
+            self.mantissa,
+            self.exponent,
+            self.sums.parent_sums.exponent,
+            self.sums.non_descendants.copy(),
+            POWERS,
+            probabilities,
+        )
         return probabilities
 
     def ancestors(self) -> NDArray[np.float64]:
@@ -207,12 +206,12 @@ def posterior_of_selections(
     """
     require_sums(problem)
     labels = strong_parts(problem.select(problem.allowed))
-    largest = int(np.bincount(labels).max(initial=0))
+    largest = largest_part(problem)
     if largest > LIMIT:
         raise TooLargeError(
             f"sums over all networks would visit 3^{largest} pairs of sets of {largest} variables"
-            f" that may form cycles with each other; the limit is {LIMIT} variables: give tiers,"
-            " forbid arcs, or leave variables out"
+            f" that may form cycles with each other; the limit is {LIMIT} variables: sample"
+            " networks by a Markov chain, give tiers, forbid arcs, or leave variables out"
         )
     parts: list[Part] = []
     for label in range(labels.max(initial=-1) + 1):
@@ -234,6 +233,12 @@ def require_sums(problem: Problem) -> None:
             " take required and forbidden arcs, tiers and largest numbers of parents"
         )
     problem.require_feasible()
+
+
+def largest_part(problem: Problem) -> int:
+    """Return the largest number of variables that may form cycles with each other."""
+    labels = strong_parts(problem.select(problem.allowed))
+    return int(np.bincount(labels).max(initial=0))
 
 
 def _summed(

@@ -344,6 +344,20 @@ class Problem(
         np.add.at(sums, arcs, values[row])
         return sums.reshape(n, n)
 
+    def by_parent_set(
+        self, variable: int, values: NDArray[np.float64]
+    ) -> dict[tuple[int, ...], float]:
+        """Return the values of a variable's candidates by their parents.
+
+        Examples
+        --------
+        >>> problem = Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}])
+        >>> problem.by_parent_set(0, np.array([0.2, 0.8, 1.0]))
+        {(): 0.2, (1,): 0.8}
+        """
+        candidates = range(self.first[variable], self.first[variable + 1])
+        return {self.parent_set(c): float(values[c]) for c in candidates}
+
     @property
     def overall_constraints(self) -> tuple[Constraint, ...]:
         """The constraints that :attr:`allowed` does not settle: they concern the whole network.

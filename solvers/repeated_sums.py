@@ -15,7 +15,6 @@ from .posterior import parents_as_bits
 from .problem import Problem
 from .sum_kernels import (
     POWERS,
-    Extensions,
     ParentSums,
     Scratch,
     SetSums,
@@ -108,14 +107,13 @@ def _sum_problems(
     n = len(sums.high)
     sets = np.arange(len(inner.high))
     last = len(sets) - 1
-    extension = Extensions(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros((1, n)))
+    descending = np.arange(last - 1, -1, -1)
+    only_root = np.zeros((last, n))
+    begin = first[:-1]
+    end = first[1:]
     outer.high[last] = 1.0
     for k in range(len(mantissa)):
-        for i in range(n):
-            its = slice(first[i], first[i + 1])
-            sum_inside(
-                i, parents[its], mantissa[k, its], exponent[k, its], sums, powers
-            )
+        sum_inside(begin, end, parents, mantissa[k], exponent[k], sums, powers)
         find_heaviest(sums.exponent, inner.exponent, outer.exponent)
         # the DAGs on each set: it is complete before its supersets, which are larger numbers
         inner.high[:] = 0.0
@@ -127,25 +125,21 @@ def _sum_problems(
         log_scale = inner.exponent[last] * np.log(2.0)
         result.log_sums[k] = np.log(total) + log_scale
         # its extensions, and both as a proportion of all DAGs
-        slopes = result.non_descendants[k]
-        for s in range(last - 1, -1, -1):
-            its = slice(s, s + 1)
-            extend(sets[its], sums, outer, powers, scratch, extension)
-            outer.high[s] = extension.high[0]
-            outer.low[s] = extension.low[0]
+        extend(descending, sums, outer, powers, scratch, only_root)
+        for s in range(last):
             shift = inner.exponent[s] + outer.exponent[s] - inner.exponent[last]
             inner.high[s] *= power_of_two(shift, powers) / total
-            note_non_descendants(sets[its], extension.only_root, inner.high, slopes)
-        for i in range(n):
-            its = slice(first[i], first[i + 1])
-            add_probabilities(
-                i,
-                parents[its],
-                mantissa[k, its],
-                exponent[k, its],
-                sums.exponent[i],
-                slopes[i].copy(),
-                powers,
-                result.candidates[k, its],
-            )
+        slopes = result.non_descendants[k]
+        note_non_descendants(descending, only_root, inner.high, slopes)
+        add_probabilities(
+            begin,
+            end,
+            parents,
+            mantissa[k],
+            exponent[k],
+            sums.exponent,
+            slopes.copy(),
+            powers,
+            result.candidates[k],
+        )
         slopes *= sums.high

@@ -64,19 +64,6 @@ class SetSums(NamedTuple):
     exponent: NDArray[np.int64]
 
 
-class Extensions(NamedTuple):
-    """Sums over the extensions of some sets, shape (sets,), relative to the exponents of the sets.
-
-    ``only_root`` has those of which each variable is the only root, without its factor, shape
-    (sets, n).
-    """
-
-    high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    error: NDArray[np.float64]
-    only_root: NDArray[np.float64]
-
-
 class Scratch(NamedTuple):
     """The variables beyond one set, and the sets T of these, as a kernel takes them.
 
@@ -137,42 +124,55 @@ def power_of_two(exponent: int, powers: NDArray[np.float64]) -> float:
 
 @in_place_kernel
 def sum_inside(
-    variable: int,
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
     parents: NDArray[np.int64],
     mantissa: NDArray[np.float64],
     exponent: NDArray[np.int64],
     sums: ParentSums,
     powers: NDArray[np.float64],
 ) -> None:
-    """Sum the weights of a variable's parent sets inside each set, by a zeta transform.
+    """Sum the weights of each variable's parent sets inside each set, by a zeta transform.
 
-    Parents are bits; a parent set that holds the variable itself is left out.
+    Parameters
+    ----------
+    begin, end
+        Where each variable's parent sets begin and end, shape (n,).
+    parents
+        The parent sets as bits; one that holds the variable itself is left out.
+    mantissa, exponent
+        Their weights.
+    sums
+        Where the sums are noted.
+    powers
+        Powers of two.
     """
-    high = sums.high[variable]
-    low = sums.low[variable]
-    largest = sums.exponent[variable]
-    n_sets = len(high)
-    for t in range(n_sets):
-        high[t] = 0.0
-        low[t] = 0.0
-        largest[t] = NEVER
-    # the largest exponent of a parent set inside each set
-    for c in range(len(parents)):
-        if not (parents[c] >> variable) & 1:
-            at = squeezed(parents[c], variable)
-            largest[at] = max(largest[at], exponent[c])
-    bit = 1
-    while bit < n_sets:
-        for larger in range(n_sets):
-            if larger & bit:
-                largest[larger] = max(largest[larger], largest[larger ^ bit])
-        bit <<= 1
-    # weights relative to it
-    for c in range(len(parents)):
-        if not (parents[c] >> variable) & 1:
-            at = squeezed(parents[c], variable)
-            high[at] += mantissa[c] * power_of_two(exponent[c] - largest[at], powers)
-    add_subsets(high, low, largest, powers)
+    for i in range(len(begin)):
+        high = sums.high[i]
+        low = sums.low[i]
+        largest = sums.exponent[i]
+        for t in range(len(high)):
+            high[t] = 0.0
+            low[t] = 0.0
+            largest[t] = NEVER
+        # the largest exponent of a parent set inside each set
+        for c in range(begin[i], end[i]):
+            if not (parents[c] >> i) & 1:
+                at = squeezed(parents[c], i)
+                largest[at] = max(largest[at], exponent[c])
+        bit = 1
+        while bit < len(high):
+            for larger in range(len(high)):
+                if larger & bit:
+                    largest[larger] = max(largest[larger], largest[larger ^ bit])
+            bit <<= 1
+        # weights relative to it
+        for c in range(begin[i], end[i]):
+            if not (parents[c] >> i) & 1:
+                at = squeezed(parents[c], i)
+                scale = power_of_two(exponent[c] - largest[at], powers)
+                high[at] += mantissa[c] * scale
+        add_subsets(high, low, largest, powers)
 
 
 @in_place_kernel
@@ -228,7 +228,8 @@ def note_non_descendants(
 
 @in_place_kernel
 def add_probabilities(
-    variable: int,
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
     parents: NDArray[np.int64],
     mantissa: NDArray[np.float64],
     exponent: NDArray[np.int64],
@@ -237,17 +238,18 @@ def add_probabilities(
     powers: NDArray[np.float64],
     probabilities: NDArray[np.float64],
 ) -> None:
-    """Add to each parent set of a variable its probability: all sets that hold its parents.
+    """Add to each parent set its probability: that of all non-descendants that hold it.
 
-    ``largest`` has the exponents of the sums inside each set; the probabilities of the sets of
-    non-descendants are overwritten.
+    Parent sets stand as in :func:`sum_inside`; ``largest`` has the exponents of the sums inside
+    each set. The probabilities of non-descendants are overwritten.
     """
-    add_supersets(non_descendants, largest, powers)
-    for c in range(len(parents)):
-        if not (parents[c] >> variable) & 1:
-            at = squeezed(parents[c], variable)
-            weight = mantissa[c] * power_of_two(exponent[c] - largest[at], powers)
-            probabilities[c] += weight * non_descendants[at]
+    for i in range(len(begin)):
+        add_supersets(non_descendants[i], largest[i], powers)
+        for c in range(begin[i], end[i]):
+            if not (parents[c] >> i) & 1:
+                at = squeezed(parents[c], i)
+                scale = power_of_two(exponent[c] - largest[i, at], powers)
+                probabilities[c] += mantissa[c] * scale * non_descendants[i, at]
 
 
 @in_place_kernel
@@ -505,9 +507,13 @@ def extend(
     outer: SetSums,
     powers: NDArray[np.float64],
     scratch: Scratch,
-    extensions: Extensions,
+    only_root: NDArray[np.float64],
 ) -> None:
-    """Sum the extensions of some sets, and those with one root only."""
+    """Sum the extensions of some sets, each after its supersets.
+
+    ``only_root`` gets the sums of those of which each variable is the only root, without its
+    factor, relative to the exponents of the sets, shape (sets, n).
+    """
     n = len(sums.high)
     high = scratch.high
     low = scratch.low
@@ -520,16 +526,16 @@ def extend(
         # the late variables summed out, and from copies the early ones; then all of them
         of_sum = n_beyond * (PRODUCT_ERROR + SUM_ERROR * (n + 1)) * UNIT_SQUARE
         _sum_blocks(n_early, n_late, of_sum, outer, powers, scratch)
-        only_root = extensions.only_root[place]
-        _sum_only_roots(high, low, 0, n_early, scratch, only_root)
+        roots = only_root[place]
+        _sum_only_roots(high, low, 0, n_early, scratch, roots)
         _sum_only_roots(
-            scratch.copy_high, scratch.copy_low, n_early, n_late, scratch, only_root
+            scratch.copy_high, scratch.copy_low, n_early, n_late, scratch, roots
         )
         for j in range(n_early - 1, -1, -1):
             _add_bounds(scratch.error, 1 << j, scratch.factor[j])
-        extensions.high[place] = -high[0]
-        extensions.low[place] = -low[0]
-        extensions.error[place] = scratch.error[0]
+        outer.high[members] = -high[0]
+        outer.low[members] = -low[0]
+        outer.error[members] = scratch.error[0]
 
 
 @in_place_kernel

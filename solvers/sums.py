@@ -35,12 +35,12 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.executors import in_order, n_threads
+from exactlearn._runtime.offsets import offsets
 from exactlearn._runtime.tolerance import EPSILON
 
 from .sum_kernels import (
     POWERS,
     SMALLEST,
-    Extensions,
     ParentSums,
     Scratch,
     SetSums,
@@ -62,6 +62,9 @@ LN2_LOW = 1.90821492927058770002e-10
 
 SHARDS = 2
 """Threads that the sums over DAGs are added up by; a fixed number, for equal bits everywhere."""
+
+MAX_AT_ONCE = 10
+"""Most variables whose sets are summed by one call for all, in a thread: some ms."""
 
 PAIRS_PER_PIECE = 20_000_000
 """Pairs of disjoint sets between two looks at the clock: some .2 s."""
@@ -123,15 +126,25 @@ def sum_parent_sets(
     n
         Number of variables.
     child, parents
-        Variable of each parent set, and its members as bits, shape (m,).
+        Variable of each parent set, sorted, and its members as bits, shape (m,).
     mantissa, exponent
         The weights, shape (m,).
     """
-    shape = (n, 1 << (n - 1))
+    first = offsets(np.bincount(child, minlength=n))
+    return sums_of_stretches(first[:-1], first[1:], parents, mantissa, exponent)
+
+
+def sums_of_stretches(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    mantissa: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+) -> ParentSums:
+    """Return ``A_i(S)`` for variables whose parent sets stand between ``begin`` and ``end``."""
+    shape = (len(begin), 1 << (len(begin) - 1))
     sums = ParentSums(np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64))
-    for i in range(n):
-        its = child == i
-        sum_inside(i, parents[its], mantissa[its], exponent[its], sums, POWERS)
+    sum_inside(begin, end, parents, mantissa, exponent, sums, POWERS)
     return sums
 
 
@@ -237,6 +250,10 @@ def _sum_inside(
     n = sweep.n_variables
     inner = no_sums(exponent)
     inner.high[0] = 1.0
+    if n <= MAX_AT_ONCE:
+        # a set is complete before its supersets, which are larger numbers
+        spread(np.arange(1 << n), sums, inner, inner, POWERS, scratch_space(n))
+        return inner
     shards = [no_sums(exponent) for _ in range(SHARDS)]
     for size in range(n + 1):
         if size:
@@ -273,22 +290,23 @@ def _sum_outside(
     outer = no_sums(exponent)
     outer.high[-1] = 1.0
     non_descendants = np.zeros((n, 1 << (n - 1)))
+    if n <= MAX_AT_ONCE:
+        pieces = [np.arange((1 << n) - 2, -1, -1)]
+        only_root = _extend_piece(pieces, sums, outer, UNLIMITED, 0, scratch_space(n))
+        assert only_root is not None  # no clock ends it
+        note_non_descendants(pieces[0], only_root, inner, non_descendants)
+        return outer, non_descendants
     for size in reversed(range(n)):
+        # only sets of other sizes are read while those of one size are entered
         pieces = sweep.pieces(size, PAIRS_PER_PIECE)
         extend_piece = partial(_extend_piece, pieces, sums, outer, sweep.control)
         space = partial(scratch_space, n)
-        extensions = []
-        for extension in in_order(extend_piece, len(pieces), space, sweep.threads):
-            if extension is None:
+        extended = in_order(extend_piece, len(pieces), space, sweep.threads)
+        for piece, only_root in zip(pieces, extended, strict=True):
+            if only_root is None:
                 return None
-            extensions.append(extension)
-            sweep.note(len(extension.high), size)
-        # no thread reads the sums while they are entered
-        for piece, extension in zip(pieces, extensions, strict=True):
-            outer.high[piece] = extension.high
-            outer.low[piece] = extension.low
-            outer.error[piece] = extension.error
-            note_non_descendants(piece, extension.only_root, inner, non_descendants)
+            note_non_descendants(piece, only_root, inner, non_descendants)
+            sweep.note(len(piece), size)
     return outer, non_descendants
 
 
@@ -338,17 +356,17 @@ def _extend_piece(
     control: SearchControl,
     number: int,
     scratch: Scratch,
-) -> Extensions | None:
-    """Return the sums of the extensions of the sets of one piece; ``None`` without time."""
+) -> NDArray[np.float64] | None:
+    """Sum the extensions of the sets of one piece; ``None`` without time.
+
+    Returns
+    -------
+    ndarray of shape (sets, n)
+        Sums of those of which each variable is the only root, without its factor.
+    """
     if not control.goes_on():
         return None
     sets = pieces[number]
-    n_sets = len(sets)
-    extensions = Extensions(
-        high=np.zeros(n_sets),
-        low=np.zeros(n_sets),
-        error=np.zeros(n_sets),
-        only_root=np.zeros((n_sets, len(sums.high))),
-    )
-    extend(sets, sums, outer, POWERS, scratch, extensions)
-    return extensions
+    only_root = np.zeros((len(sets), len(sums.high)))
+    extend(sets, sums, outer, POWERS, scratch, only_root)
+    return only_root

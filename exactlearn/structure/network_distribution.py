@@ -56,6 +56,11 @@ class NetworkDistribution(Protocol):
     def ancestors(self) -> NDArray[np.float64]:
         """Probability that ``[ancestor, descendant]`` are such, shape (n, n)."""
 
+    @property
+    def diagnostics(self) -> dict[str, NDArray[np.float64]]:
+        """What an estimate says of its certainty, by name, shape (n, n) each; empty for sums."""
+        return {}
+
     def parent_sets(self, variable: int) -> dict[tuple[int, ...], float]:
         """Return the probability of each parent set of a variable, by index."""
 
@@ -137,12 +142,8 @@ class SummedNetworks(NetworkDistribution, ByValue, shown="log_evidence error"):
 
     def parent_sets(self, variable: int) -> dict[tuple[int, ...], float]:
         """Return the probability of each parent set of a variable, by index."""
-        problem = self.selections.problem
-        candidates = range(problem.first[variable], problem.first[variable + 1])
-        return {
-            problem.parent_set(k): float(self.selections.candidates[k])
-            for k in candidates
-        }
+        selections = self.selections
+        return selections.problem.by_parent_set(variable, selections.candidates)
 
     def probability(self, parents: Parents) -> float:
         """Return the probability of one network; 0 where it is not allowed."""

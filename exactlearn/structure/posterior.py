@@ -8,7 +8,8 @@ of each arc, parent set and ancestor, and of a network with its Markov class.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from math import isnan
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.prior import Prior, with_prior
 from exactlearn.scoring.scores import BDeu, Score, ScoreLike
 from exactlearn.solvers import solve
-from exactlearn.solvers.posterior import posterior_of_selections
+from exactlearn.solvers.gibbs import sample_networks
+from exactlearn.solvers.posterior import LIMIT, largest_part, posterior_of_selections
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.averaged_prediction import (
     NetworkMixture,
@@ -65,6 +67,17 @@ if TYPE_CHECKING:
 
 COUNTS = ("expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar")
 """What missing cells may be counted by, but for means, which have no probability."""
+
+Method = Literal["auto", "exact", "sampled"]
+"""Sums over all networks, or Markov chains; ``auto`` for sums where they are possible."""
+
+METHODS = get_args(Method)
+
+SAMPLING_TIME = 60.0
+"""Seconds of Markov chains for which no time limit is given."""
+
+START_FRACTION = 0.2
+"""Proportion of the time in which the network is searched that a Markov chain starts from."""
 
 MAX_CLASS = 10_000
 """Most networks of a Markov class whose probabilities are added up, in seconds."""
@@ -142,7 +155,11 @@ class StructurePosterior(
 
     @property
     def status(self) -> str:
-        """``exact``: all networks are summed, up to :attr:`error`."""
+        """How the answer was found.
+
+        ``exact``: all networks are summed, up to :attr:`error`. ``sampled``: by Markov chains, with
+        standard errors; ``interrupted`` if these were stopped.
+        """
         return self.networks.status
 
     @property
@@ -153,12 +170,15 @@ class StructurePosterior(
 
     @property
     def log_evidence(self) -> float:
-        """Logarithm of the sum of ``exp(score)`` over all networks, by the prior's weights."""
+        """Logarithm of the sum of ``exp(score)`` over all networks, by the prior's weights.
+
+        It is ``nan`` where networks are sampled.
+        """
         return self.networks.log_evidence
 
     @property
     def error(self) -> float:
-        """Bound on the error of a probability by rounding."""
+        """Bound on the error of a probability by rounding; sampled, the largest standard error."""
         return self.networks.error
 
     @property
@@ -416,7 +436,9 @@ class StructurePosterior(
         """Return all arcs as a pandas frame, the most probable first.
 
         Columns are ``parent``, ``child``, ``probability``, ``edge`` (of an arc in either direction)
-        and ``ancestor`` (that the parent is an ancestor of the child).
+        and ``ancestor`` (that the parent is an ancestor of the child); where networks are sampled,
+        also ``error`` (standard error of the probability), ``r_hat`` and ``effective_size`` of it,
+        and ``ancestor_error``.
         """
         import pandas as pd
 
@@ -430,6 +452,8 @@ class StructurePosterior(
             "edge": self.edges[parent, child],
             "ancestor": self.ancestors[parent, child],
         }
+        for name, figures in self.networks.diagnostics.items():
+            columns[name] = figures[parent, child]
         return pd.DataFrame(columns)
 
     @property
@@ -463,16 +487,25 @@ class StructurePosterior(
         """Return the result for a record."""
         frame = self.to_frame()
 
-        def records(rows: "pd.DataFrame", column: str) -> list[dict[Any, Any]]:
-            ends = rows[["parent", "child"]]
-            return ends.assign(probability=rows[column]).to_dict("records")
+        def records(
+            rows: "pd.DataFrame", column: str, *figures: str
+        ) -> list[dict[Any, Any]]:
+            names = {column: "probability", "ancestor_error": "error"}
+            columns = [
+                "parent",
+                "child",
+                column,
+                *frame.columns.intersection([*figures]),
+            ]
+            return rows[columns].rename(columns=names).to_dict("records")
 
         # An edge is a pair without direction: it is listed once.
         place = {name: v for v, name in enumerate(self.names)}
         is_first = frame["parent"].map(place) < frame["child"].map(place)
+        evidence = {"log_evidence": self.log_evidence}
         record = {
             "status": self.status,
-            "log_evidence": self.log_evidence,
+            **({} if isnan(self.log_evidence) else evidence),
             "error": self.error,
             "ancestor_error": self.ancestor_error,
             "best_probability": self.best_probability,
@@ -482,9 +515,9 @@ class StructurePosterior(
             "prior": self.prior,
             "counts": self.counts,
             "unlisted": self.unlisted,
-            "arcs": records(frame, "probability"),
+            "arcs": records(frame, "probability", "error", "r_hat", "effective_size"),
             "edges": records(frame[is_first], "edge"),
-            "ancestors": records(frame, "ancestor"),
+            "ancestors": records(frame, "ancestor", "ancestor_error"),
             "left_out": dict(self.left_out),
             "seconds": self.seconds,
         }
@@ -502,6 +535,7 @@ class StructurePosterior(
 
 @checked_arguments(
     missing=one_of((*AVERAGES, *COUNTS)),
+    method=one_of(METHODS),
     **dict.fromkeys(
         ("score", "required", "forbidden", "tiers", "prior"), lambda value, name: value
     ),
@@ -517,13 +551,19 @@ def posterior(
     tiers: Sequence[Collection[str] | Collection[int]] = (),
     missing: Counts | Literal["auto", "average"] = "auto",
     prior: Prior = "uniform",
+    method: Method = "auto",
     tidy: bool = False,
     time_limit: float | None = None,
     seed: int = 0,
     on_progress: Callable[[float], None] | None = None,
     **coding: Any,
 ) -> StructurePosterior:
-    """Return the posterior over all networks of a table, or of a problem, exactly.
+    """Return the posterior over all networks of a table, or of a problem.
+
+    Up to 20 variables that may form cycles with each other it is exact: all networks are summed.
+    Beyond, two Markov chains over networks estimate it (blocked Gibbs sampling with exact sums for
+    each block of eight variables), until the largest standard error of an arc is below .01 or the
+    time is over; Ctrl-C keeps what was sampled.
 
     Parameters
     ----------
@@ -546,13 +586,16 @@ def posterior(
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs: a
         mapping of pairs (parent, child), or a frame with the columns ``parent``, ``child`` and
         ``probability`` (:mod:`exactlearn.scoring.prior`).
+    method
+        ``exact`` for sums over all networks, ``sampled`` for Markov chains, ``auto`` for sums where
+        they are possible.
     tidy, coding
         As for :func:`exactlearn.learn`; ``coding`` stands for ``states``, ``discretise`` and
         ``drop``.
     time_limit
-        Seconds for all.
+        Seconds for all; without it, Markov chains take at most 60.
     seed
-        Seed of the network that expected counts are under.
+        Seed of the network that expected counts are under, and of Markov chains.
     on_progress
         Called with the proportion that is done.
 
@@ -569,8 +612,8 @@ def posterior(
     InfeasibleError
         When the constraints exclude every network.
     TooLargeError
-        When more than 20 variables may form cycles with each other, there are too many completions
-        for the average, or the time is too short.
+        When there are too many completions for the average, the time is too short, or for exact
+        sums more than 20 variables may form cycles with each other.
     SolverError
         When rounding may change a probability by more than 1e-6.
 
@@ -592,7 +635,7 @@ def posterior(
     """
     control = SearchControl(time_limit)
     if isinstance(data, Problem):
-        return posterior_of_listed(data, prior, control, on_progress)
+        return posterior_of_listed(data, prior, control, on_progress, method, seed)
     scoring = scoring_of(
         data,
         tidy=tidy,
@@ -606,7 +649,7 @@ def posterior(
         **coding,
     )
     scoring, _ = with_score(scoring, score, ess=ess)
-    return posterior_of_scoring(scoring, control, on_progress, missing)
+    return posterior_of_scoring(scoring, control, on_progress, missing, method, seed)
 
 
 def posterior_of_listed(
@@ -614,11 +657,13 @@ def posterior_of_listed(
     prior: Prior,
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
+    method: Method = "auto",
+    seed: int = 0,
 ) -> StructurePosterior:
     """Return the posterior over all networks of the parent sets that a problem lists."""
     problem = with_prior(problem, prior)
-    summed = posterior_of_problem(problem, prior, control, on_progress)
-    return replace(summed, unlisted=unlisted_parent_sets(problem))
+    result = posterior_of_problem(problem, prior, control, on_progress, method, seed)
+    return replace(result, unlisted=unlisted_parent_sets(problem))
 
 
 def unlisted_parent_sets(problem: Problem) -> int:
@@ -642,10 +687,10 @@ def posterior_of_structure(
         network = None if scored is None else scored.counts_network
         scoring = replace(scoring, counts_network=network)
         scoring = replace(scoring, scoring_time=None, cluster=None)
-        return posterior_of_scoring(scoring, control)
+        return posterior_of_scoring(scoring, control, method="exact")
     assert scored is not None
     # Given scores hold the prior by now.
-    return posterior_of_listed(scored.problem, "uniform", control)
+    return posterior_of_listed(scored.problem, "uniform", control, method="exact")
 
 
 def posterior_of_scoring(
@@ -653,6 +698,8 @@ def posterior_of_scoring(
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
     missing: str = "expected",
+    method: Method = "auto",
+    seed: int = 0,
 ) -> StructurePosterior:
     """Return the posterior over all networks of a table, whose parent sets are all scored.
 
@@ -660,7 +707,7 @@ def posterior_of_scoring(
     ----------
     scoring, control, on_progress
         The table and its score, the clock, and what is called with the proportion that is done.
-    missing
+    missing, method, seed
         As for :func:`posterior`.
     """
     dataset = scoring.dataset
@@ -683,7 +730,9 @@ def posterior_of_scoring(
         scored = replace(scoring, every=True).scored(limit, scoring_control)
     if scored.problem.stopped:
         raise unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
-    result = posterior_of_problem(scored.problem, scoring.prior, control, on_progress)
+    result = posterior_of_problem(
+        scored.problem, scoring.prior, control, on_progress, method, seed
+    )
     counts = None if dataset.is_complete else scoring.counts
     return replace(
         result,
@@ -700,11 +749,17 @@ def posterior_of_problem(
     prior: Prior,
     control: SearchControl,
     on_progress: Callable[[float], None] | None = None,
+    method: Method = "auto",
+    seed: int = 0,
 ) -> StructurePosterior:
     """Return the posterior over all networks of a problem whose scores hold the prior."""
+    on_progress = on_progress or (lambda done: None)
+    is_large = method == "auto" and largest_part(problem) > LIMIT
+    if method == "sampled" or is_large:
+        return _sampled(problem, prior, control, on_progress, seed)
     with SearchControl(control.remaining).running() as summing:
         selections = posterior_of_selections(
-            problem, control=summing, on_progress=on_progress or (lambda done: None)
+            problem, control=summing, on_progress=on_progress
         )
     if selections is None:
         raise unfinished("the sums over all networks", summing)
@@ -716,16 +771,40 @@ def _around(
     problem: Problem,
     prior: Prior,
     control: SearchControl,
+    best: tuple[tuple[int, ...], ...] | None = None,
 ) -> StructurePosterior:
-    """Return the posterior with the best network of a problem."""
-    with SearchControl(control.remaining).running() as solving:
-        best = solve(problem, time_limit=solving.remaining)
-    if best.parents is None or best.status != "optimal":
-        raise unfinished("the search for the best network", solving)
+    """Return the posterior with the best network of a problem, which is searched if not given."""
+    if best is None:
+        with SearchControl(control.remaining).running() as solving:
+            result = solve(problem, time_limit=solving.remaining)
+        best = result.parents
+        if best is None or result.status != "optimal":
+            raise unfinished("the search for the best network", solving)
     return StructurePosterior(
         names=problem.names,
         networks=networks,
-        best=best.parents,
+        best=best,
         prior=prior if isinstance(prior, str) else "beliefs",
         seconds=control.seconds,
     )
+
+
+def _sampled(
+    problem: Problem,
+    prior: Prior,
+    control: SearchControl,
+    on_progress: Callable[[float], None],
+    seed: int,
+) -> StructurePosterior:
+    """Return the posterior by Markov chains, with the best network that the search has."""
+    limit = SAMPLING_TIME if control.remaining is None else control.remaining
+    with SearchControl(limit).running() as sampling:
+        best = solve(problem, time_limit=START_FRACTION * sampling.left).parents
+        networks = None
+        if best is not None:
+            networks = sample_networks(
+                problem, best, seed=seed, control=sampling, on_progress=on_progress
+            )
+    if networks is None:
+        raise unfinished("the Markov chains", sampling)
+    return _around(networks, problem, prior, control, best)

@@ -1,5 +1,6 @@
 """The posterior over networks of a table: priors, networks, classes and samples."""
 
+import json
 import pickle
 from itertools import combinations, product
 from math import comb, exp
@@ -262,3 +263,45 @@ def test_the_error_of_counted_ancestors_is_shown(posterior):
     assert apart.ancestor_error == pytest.approx(0.0112, abs=1e-4)
     assert apart.to_dict()["ancestor_error"] == apart.ancestor_error
     assert abs(apart.ancestors[1, 2] - exact) < 5 * apart.ancestor_error
+
+
+def _ring_of_many(n=22):
+    """Return a problem whose variables may all form cycles with each other."""
+    tables = [{(): 0.0, ((v + 1) % n,): 2.0} for v in range(n)]
+    return el.Problem.from_candidates([f"v{i}" for i in range(n)], tables)
+
+
+def test_many_variables_are_sampled():
+    posterior = el.posterior(_ring_of_many(), seed=1)
+    assert posterior.status == "sampled"
+    assert 0 < posterior.error <= 0.01
+    record = json.loads(json.dumps(posterior.to_dict(), allow_nan=False))
+    assert "log_evidence" not in record
+    arc = record["arcs"][0]
+    assert [*arc] == [
+        *("parent", "child", "probability"),
+        *("error", "r_hat", "effective_size"),
+    ]
+    assert record["ancestors"][0]["error"] >= 0
+    frame = posterior.to_frame()
+    assert frame["ancestor_error"].notna().all()
+    # drawn networks have the arcs about as often as these are probable
+    drawn = posterior.sample(400, seed=2)
+    share = np.mean([("v1", "v0") in graph.arcs for graph in drawn])
+    assert share == pytest.approx(posterior.arcs[1, 0], abs=0.15)
+    by_parents = posterior.parent_sets("v0")
+    assert by_parents["v1",] == pytest.approx(posterior.arcs[1, 0])
+
+
+def test_the_method_of_a_posterior_may_be_chosen():
+    table = el.read_dataset("cancer-mcar-complete")
+    exact = el.posterior(table, max_parents=2, method="exact")
+    sampled = el.posterior(table, max_parents=2, method="sampled")
+    assert (exact.status, sampled.status) == ("exact", "sampled")
+    np.testing.assert_allclose(sampled.arcs, exact.arcs, rtol=0, atol=0.06)
+    with pytest.raises(TooLargeError, match="limit is 20 variables: sample networks"):
+        el.posterior(_ring_of_many(), method="exact")
+    with pytest.raises(OptionError, match="method: found 'chain'"):
+        el.posterior(table, method="chain")
+    with pytest.raises(TooLargeError, match="the time limit ended the Markov chains"):
+        el.posterior(_ring_of_many(), time_limit=1e-3)
