@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from exactlearn import BDeu, Dataset, Imputer, Learning, impute
+from exactlearn import BDeu, Dataset, Imputer, Learning, graphs, impute
 from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
@@ -70,7 +70,11 @@ def augmentation(
         return judged(incomplete, full, _by_svm(incomplete))
     else:
         found = impute(incomplete, method, how)
-    return judged(incomplete, full, found.values, found.probabilities)
+    row = judged(incomplete, full, found.values, found.probabilities)
+    if source in BUNDLED and rows and found.parents is not None:
+        truth = network(source, data).parents
+        row["shd"] = graphs.compare_structures(found.parents, truth).cpdag_shd
+    return row
 
 
 def imputers(

@@ -49,12 +49,14 @@ def few_rows(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "method", ["t-local", "structural-em-hard", completions.GENERATING]
+    "method",
+    ["t-local", "structural-em-hard", "posterior-average", completions.GENERATING],
 )
 def test_cells_of_a_network_are_completed(method):
     how = {"seed": 0, "data": "", "source": "cancer", "rows": 60, "hidden": "mcar:2"}
     row = completions.augmentation(method=method, **how)
     assert (0 <= row["accuracy"] <= 100, row["cells"]) == (True, 10)
+    assert row["shd"] == 0 if method == completions.GENERATING else row["shd"] <= 10
 
 
 def test_labels_of_one_state_are_hidden_and_classified():
