@@ -22,13 +22,11 @@ GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 """The decision graph of each network that was compiled, as long as the network is kept."""
 
 
-def as_answering(value: Any, name: str) -> Answering:
+def as_answering(value: Any, name: str) -> Any:
     """Return a model; a posterior over networks stands for the average over drawn ones."""
     if isinstance(value, StructurePosterior):
         return value.mixture()
-    is_mixture = isinstance(value, NetworkMixture)
-    model: Answering = value if is_mixture else as_model(value, name)
-    return model
+    return value if isinstance(value, NetworkMixture) else as_model(value, name)
 
 
 def as_graph(model: Model) -> DecisionGraph:

@@ -201,9 +201,11 @@ def test_what_has_no_parameters_is_refused(table):
     with pytest.raises(OptionError, match="has neither: make it from the table"):
         el.posterior(problem).log_likelihood_rows(table)
     incomplete = el.read_dataset("cancer-mcar")
-    by_deletion = el.posterior(incomplete, max_parents=1, missing="d-mcar")
-    with pytest.raises(OptionError, match="missing='expected'"):
-        by_deletion.query({}, "Cancer")
+    for missing in ("d-mcar", "average"):
+        part = incomplete.part(slice(60))
+        without = el.posterior(part, max_parents=1, missing=missing)
+        with pytest.raises(OptionError, match="missing='expected'"):
+            without.query({}, "Cancer")
     by_bic = el.posterior(table, score="bic")
     assert by_bic.query({}, "a").posterior["a"]["n"] < 1.0
     for call in (
