@@ -362,11 +362,6 @@ class SampledNetworks(ByValue, shown="status problem error"):
         return float(self.arc_errors.max(initial=0.0))
 
     @property
-    def ancestor_error(self) -> float:
-        """Largest standard error of the probability of an ancestor."""
-        return float(self.estimate.error[1].max(initial=0.0))
-
-    @property
     def diagnostics(self) -> dict[str, Floats]:
         """Standard errors, R-hat and effective sizes by name, shape (n, n) each."""
         _, error, r_hat, effective_size = self.estimate

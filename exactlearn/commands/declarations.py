@@ -1021,13 +1021,14 @@ class Graph(Declared):
 
 
 class Posterior(sections.Reading, sections.Criterion, sections.Limited):
-    """Sum over all networks: the certainty of arcs and networks, exactly.
+    """Sum over all networks: the certainty of arcs and networks, exactly or by sampling.
 
     Prints the probability of each arc, of an arc in either direction, and of an ancestor, and that
     of the best network and of its Markov class. The input is a table, the name of a bundled one,
     or a file of local scores that has all parent sets a network may have.
 
-    At most 20 variables may form cycles with each other: tiers and forbidden arcs make parts.
+    Where more than 20 variables may form cycles with each other, networks are sampled, and each
+    probability has a standard error; tiers and forbidden arcs make parts.
     Constraints are required and forbidden arcs, tiers and largest numbers of parents. Where cells
     are missing, the answer is the average over all their values, if that takes some ten seconds,
     with the probability of each value; else it is one for expected counts.
@@ -1043,6 +1044,10 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
     counts
         average: over all values of missing cells, exactly; auto: where that takes some ten seconds;
         else counts of families with missing cells, as for 'solve'.
+    method
+        exact: sums over all networks; sampled: Markov chains over networks, until all arcs have
+        standard errors below .01, and for 60 seconds at most where there is no --time-limit; auto:
+        sums where at most 20 variables may form cycles with each other.
     samples
         Draw so many networks from the posterior.
 
@@ -1054,11 +1059,12 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
     """
 
     files_in_folder = ("result.json", "arcs.csv", "posterior.svg")
-    groups: ClassVar = {"Score": "prior counts", "Search": "samples"}
+    groups: ClassVar = {"Score": "prior counts", "Search": "method samples"}
 
     source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     prior: str = _prior()
     counts: PosteriorCountsName = "auto"
+    method: Literal["auto", "exact", "sampled"] = "auto"
     samples: int = option(0, least=0, metavar="N")
 
 

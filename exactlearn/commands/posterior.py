@@ -40,13 +40,15 @@ def run(options: Posterior, output: Output) -> Answer:
     with output.progress_display(f"reading {path.name}") as display:
 
         def on_progress(done: float) -> None:
-            display.show(f"{done:.0%} of the sums")
+            display.show(f"{done:.0%} done")
 
         # Scores may come from a file, else they are computed from the table.
         prior = pipeline.prior_of(options.prior)
         if is_score_file(path):
             problem = pipeline.problem(path, options)
-            posterior = posterior_of_listed(problem, prior, control, on_progress)
+            posterior = posterior_of_listed(
+                problem, prior, control, on_progress, **options.chosen("method seed")
+            )
         else:
             scoring = pipeline.scoring(
                 load(options.source, options),
@@ -57,7 +59,11 @@ def run(options: Posterior, output: Output) -> Answer:
             scoring = pipeline.with_declared_score(scoring, options, output)
             display.stage("summing over all networks")
             posterior = posterior_of_scoring(
-                scoring, control, on_progress, options.counts
+                scoring,
+                control,
+                on_progress,
+                options.counts,
+                **options.chosen("method seed"),
             )
     record = posterior.to_dict()
     # Networks are drawn on request alone.
@@ -74,6 +80,7 @@ def run(options: Posterior, output: Output) -> Answer:
         writers.append(partial(_write, posterior, record, output))
     return Answer(
         record=record,
+        status="interrupted" if posterior.status == "interrupted" else "done",
         shown=_shown(posterior, record),
         writers=writers,
         remarks=remarks,

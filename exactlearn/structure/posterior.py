@@ -204,9 +204,12 @@ class StructurePosterior(
     def ancestor_error(self) -> float:
         """Largest error of the probability of an ancestor.
 
-        It is a standard error where networks are counted, since variables of several parts cannot
-        form cycles with each other.
+        It is a standard error where networks are sampled, or counted since variables of several
+        parts cannot form cycles with each other.
         """
+        if "ancestor_error" in self.networks.diagnostics:
+            errors = self.networks.diagnostics["ancestor_error"]
+            return float(errors.max(initial=0.0))
         if not isinstance(self.networks, SummedNetworks):
             return self.error
         are_apart = np.isnan(self.networks.selections.ancestors).any()

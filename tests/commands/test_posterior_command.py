@@ -182,3 +182,17 @@ def test_augment_takes_the_prior_of_the_posterior(tmp_path, method):
     assert record["score"] == pytest.approx(believed.score)
     assert record["score"] != pytest.approx(run_json(*words)["score"])
     assert "exclude each other" in fails(*words, "--prior", "fair", "--best", 2)
+
+
+def test_posterior_samples_on_request():
+    words = ("posterior", "cancer-mcar-complete", "--max-parents", 1)
+    sampled = run_json(*words, "--method", "sampled", "--seed", 3)
+    exact = run_json(*words, "--method", "exact")
+    assert (sampled["status"], exact["status"]) == ("sampled", "exact")
+    assert "log_evidence" not in sampled
+    assert sampled["error"] <= 0.01
+    errors = {(a["parent"], a["child"]): a["error"] for a in sampled["arcs"]}
+    assert max(errors.values()) == sampled["error"]
+    assert (
+        run_json(*words, "--method", "sampled", "--seed", 3)["arcs"] == sampled["arcs"]
+    )
