@@ -13,6 +13,7 @@ given the completed table, then each cell given the network and all other cells.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement, product
@@ -50,8 +51,11 @@ from exactlearn.structure.network_distribution import (
 )
 from exactlearn.structure.selection import Scoring
 
-PIECE = 256
-"""Completions between two looks at the clock, and two counts of all tables."""
+MAX_PIECE = 256
+"""Most completions between two counts of all tables."""
+
+PIECE_PAIRS = 2_000_000
+"""Pairs of sets between two looks at the clock, about: some .1 s."""
 
 OVERHEAD = 2_000
 """Pairs of sets that take as long as what each completion takes beside them."""
@@ -264,12 +268,13 @@ class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
 
     def mass(self, networks: Sequence[Parents]) -> float:
         """Return the probability that some different networks have together."""
-        selections = np.array([*map(self.families.problem.selection, networks)])
+        problem = self.families.problem
+        selections = np.array([*map(problem.selection, networks)])
         selections = selections[(selections >= 0).all(axis=1)]
         needed, places = np.unique(selections, return_inverse=True)
         places = places.reshape(selections.shape)
         total = 0.0
-        for numbers in _pieces(len(self.proportions)):
+        for numbers in _pieces(len(self.proportions), problem.n_variables):
             values, log_orders = completions(self.classes, numbers)
             scores = self.families.scores(values, needed)[:, places].sum(axis=2)
             log_weights = scores + log_orders[:, None] - self.log_evidence
@@ -291,10 +296,11 @@ class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
         return drawn
 
 
-def _pieces(n_completions: int) -> list[NDArray[np.int64]]:
-    """Return the numbers of all completions in pieces."""
+def _pieces(n_completions: int, n_variables: int) -> list[NDArray[np.int64]]:
+    """Return the numbers of all completions in pieces that take a fraction of a second."""
+    size = max(1, min(MAX_PIECE, PIECE_PAIRS // 3**n_variables))
     numbers = np.arange(n_completions)
-    return np.split(numbers, numbers[PIECE::PIECE])
+    return np.split(numbers, numbers[size::size])
 
 
 def average_over_completions(
@@ -347,17 +353,21 @@ def _averaged(
     on_progress: Callable[[float], None],
 ) -> CompletionAverage:
     """Return the average over all completions."""
-    pieces = _pieces(n_completions(classes))
+    n = families.problem.n_variables
+    pieces = _pieces(n_completions(classes), n)
 
     def work(piece: int, space: None) -> tuple[NDArray[np.float64], ...]:
         return families.average(*completions(classes, pieces[piece]))
 
     averages = []
-    for average in in_order(work, len(pieces), lambda: None, n_threads(None)):
-        averages.append(average)
-        on_progress(len(averages) / len(pieces))
-        if not control.goes_on():
-            raise unfinished("the sums over all completions", control)
+    with closing(
+        in_order(work, len(pieces), lambda: None, n_threads(None))
+    ) as work_done:
+        for average in work_done:
+            averages.append(average)
+            on_progress(len(averages) / len(pieces))
+            if not control.goes_on():
+                raise unfinished("the sums over all completions", control)
     # the averages of all pieces, by their weights
     by_piece, *averaged = zip(*averages, strict=True)
     of_pieces = softmax([*map(logsumexp, by_piece)])
@@ -369,9 +379,8 @@ def _averaged(
         cells[row_class.cells] = cells[row_class.cells].mean(axis=0)
     log_weights = np.concatenate(by_piece)
     # Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
-    n_changes = PIECE * max(row_class.cells.size for row_class in classes)
-    n_variables = families.problem.n_variables
-    of_change = score_tolerance(n_variables, families.dataset.n_rows) - TOLERANCE
+    n_changes = MAX_PIECE * max(row_class.cells.size for row_class in classes)
+    of_change = score_tolerance(n, families.dataset.n_rows) - TOLERANCE
     return CompletionAverage(
         selections=SelectionPosterior(
             problem=replace(families.problem, scores=scores),
