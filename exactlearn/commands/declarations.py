@@ -199,7 +199,7 @@ class Solve(
     probability
         Say how probable the network is among all that the options allow, and its Markov class; of
         --best how much the list holds, and each arc. By sums over all networks, which end at 20
-        variables. Of at most 8 variables, and scores by bdeu or bic, it is said without asking.
+        variables. Of at most 16 variables, and scores by bdeu or bic, it is said without asking.
     best
         List the K best networks, with the support of their arcs: of those that the candidates of a
         score file allow.

@@ -61,9 +61,9 @@ _MEANINGS = {
 }
 """Meaning of the differences of scores, by the score of a table."""
 
-MAX_QUICK_SUMS = 8
-"""Most variables whose networks are summed unasked: .2 CPU seconds, and nothing is compiled. With
-12, the first run would compile kernels for 3.6 CPU seconds; a later one takes .2."""
+MAX_QUICK_SUMS = 16
+"""Most variables whose networks are summed unasked: 12 take .05 CPU seconds, 16 take .9. Above 8,
+the first sums of all compile kernels for 3.6 CPU seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,18 +192,9 @@ def run(options: Solve, output: Output) -> Answer:
         output.progress_display(f"reading {path.name}") as display,
         executors.running(options.cluster) as client,
     ):
-        source: Scoring | el.Problem
-        if has_scores:
-            prior = pipeline.prior_of(options.prior)
-            source = with_prior(pipeline.problem(path, options), prior)
-            n_unlisted = unlisted_parent_sets(source)
-            if n_unlisted and not is_uniform(prior):
-                output.note(
-                    f"{n_unlisted} parent sets are not in the file, and the prior may prefer"
-                    f" one: {pipeline.UNPRUNED}"
-                )
-        else:
-            source = _scoring(options, client)
+        source: Scoring | el.Problem = (
+            _problem(options, output) if has_scores else _scoring(options, client)
+        )
         clock = SearchControl(options.time_limit)
         task = _Task(
             options=options,
@@ -238,6 +229,19 @@ def run(options: Solve, output: Output) -> Answer:
         statuses.append(added["bootstrap"]["status"])
     artifacts = task.artifacts(learned, **added)
     return outcome.learned_answer(learned, artifacts, output, worst(*statuses), writers)
+
+
+def _problem(options: Solve, output: Output) -> el.Problem:
+    """Return the problem of a file of local scores, with the prior in its scores."""
+    prior = pipeline.prior_of(options.prior)
+    problem = with_prior(pipeline.problem(place(options.source), options), prior)
+    n_unlisted = unlisted_parent_sets(problem)
+    if n_unlisted and not is_uniform(prior):
+        output.note(
+            f"{n_unlisted} parent sets are not in the file, and the prior may prefer"
+            f" one: {pipeline.UNPRUNED}"
+        )
+    return problem
 
 
 def _scoring(options: Solve, client: Any) -> Scoring:

@@ -764,7 +764,8 @@ def posterior_of_problem(
         selections = posterior_of_selections(
             problem, control=summing, on_progress=on_progress
         )
-    if selections is None:
+    # Small sums end before they look at the wish to stop.
+    if selections is None or summing.is_stopped:
         raise unfinished("the sums over all networks", summing)
     return _around(SummedNetworks(selections), problem, prior, control)
 

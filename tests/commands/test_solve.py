@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyscipopt import Model
 
@@ -235,7 +236,8 @@ def test_parent_sets_searched_best_first_take_nothing_from_a_probability():
 @pytest.mark.parametrize("table", [ASIA, "asia-mnar", "cancer-mcar"])
 def test_the_network_and_its_class_have_a_probability(table):
     record = run_json("solve", table, "--max-parents", 2)
-    posterior = el.posterior(el.read_dataset(table), max_parents=2)
+    dataset = el.read_dataset(table)
+    posterior = el.posterior(dataset, max_parents=2, missing="expected")
     expected = posterior.probability(record["parents"])
     assert record["probability"] == pytest.approx(expected, rel=1e-6)
     expected = posterior.class_probability(record["parents"])
@@ -276,11 +278,17 @@ def test_a_list_says_what_it_holds_and_how_sure_arcs_are():
     assert not {"mass", "probability"} & plain.keys()
 
 
-def test_many_variables_have_a_probability_on_request():
-    words = ("solve", "lucas-mcar-complete", "--max-parents", 1)
+def test_many_variables_have_a_probability_on_request(tmp_path):
+    # 17 variables in two tiers, so that the sums are over 9 and over 8 of them
+    rows = np.random.default_rng(0).integers(0, 2, (30, 17))
+    table = pd.DataFrame(rows, columns=[f"v{v}" for v in range(17)])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    tiers = [list(table.columns[:9]), list(table.columns[9:])]
+    words = ["solve", tmp_path / "table.csv", "--max-parents", 1]
+    words += ["--tiers", ";".join(map(",".join, tiers))]
     assert "probability" not in run_json(*words)
     record = run_json(*words, "--probability")
-    posterior = el.posterior(el.read_dataset(words[1]), max_parents=1)
+    posterior = el.posterior(table.astype(str), max_parents=1, tiers=tiers)
     assert record["probability"] == pytest.approx(posterior.best_probability)
 
 
