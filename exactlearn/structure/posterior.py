@@ -716,7 +716,8 @@ def posterior_of_scoring(
     dataset = scoring.dataset
     limit = control.remaining
     # The average over completions, where it is asked for and affordable.
-    if missing in AVERAGES and not dataset.is_complete:
+    is_averaged = missing == "average" or (missing == "auto" and method != "sampled")
+    if is_averaged and not dataset.is_complete:
         with SearchControl(limit).running() as summing:
             average = average_over_completions(scoring, missing, summing, on_progress)
         if average is not None:

@@ -142,6 +142,14 @@ def test_too_many_completions_are_refused_or_expected():
         el.posterior(table, missing="average")
 
 
+def test_sampling_on_request_is_one_for_expected_counts():
+    table = random_table(np.random.default_rng(4), 4, 12, 3)
+    sampled = el.posterior(table, method="sampled")
+    assert sampled.claim == "sampled for expected counts"
+    averaged = el.posterior(table, method="sampled", missing="average")
+    assert averaged.claim == "exact over completions"
+
+
 def test_a_limit_ends_the_average():
     with pytest.raises(TooLargeError, match="sums over all completions"):
         el.posterior(el.read_dataset("asia-mnar"), time_limit=1e-3)
