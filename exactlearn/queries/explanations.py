@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.answers import Evidence
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.codes import MISSING, NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.block_flows import expect
 from exactlearn.pdg.inference.flows import best_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
+from exactlearn.queries.posteriors import ModelLike, conditional
 
 MAX_BITS = 900.0
 """Largest logarithm to base two of the number of configurations that branch and bound goes over:

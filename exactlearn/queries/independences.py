@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.display import Displayed
+from exactlearn.bayesnet.answers import Evidence
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.node_functions import (
@@ -26,7 +27,7 @@ from exactlearn.pdg.model.node_functions import (
     without_redundant,
 )
 from exactlearn.queries.model_graphs import as_graph
-from exactlearn.queries.posteriors import Evidence, ModelLike, conditional
+from exactlearn.queries.posteriors import ModelLike, conditional
 
 MAX_CONFIGURATIONS = 100_000
 """Most configurations of the ancestors that a variable depends on; above, no context is sought."""

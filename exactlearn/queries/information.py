@@ -22,6 +22,7 @@ from scipy.special import entr, rel_entr
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.hash_tables import merged_weights
+from exactlearn.bayesnet.answers import Evidence
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import eliminated, elimination_cells
@@ -34,7 +35,6 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.node_functions import to_network
 from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.queries.posteriors import (
-    Evidence,
     ModelLike,
     conditional,
     joint_posterior,

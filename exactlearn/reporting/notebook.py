@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from exactlearn._runtime.display import Displayed
 from exactlearn.augmentation.exact import Ranking
+from exactlearn.bayesnet.answers import Answer
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
@@ -23,7 +24,6 @@ from exactlearn.graphs.dag import named_parents, names_or_indices
 from exactlearn.graphs.equivalence import NamedGraph
 from exactlearn.graphs.partially_directed import PartiallyDirectedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.posteriors import Answer
 from exactlearn.reporting.description import Table, describe
 from exactlearn.reporting.drawing import (
     Drawing,

@@ -63,7 +63,7 @@ from exactlearn.structure.structure_search import LearnedStructure
 if TYPE_CHECKING:
     import pandas as pd
 
-    from exactlearn.queries.posteriors import Answer, Classification
+    from exactlearn.bayesnet.answers import Answer, Classification
 
 COUNTS = ("expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar")
 """What missing cells may be counted by, but for means, which have no probability."""

@@ -9,7 +9,7 @@ from exactlearn.bayesnet.row_completion import eliminated
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
-from exactlearn.queries import posteriors as queries
+from exactlearn.queries import row_marginals as queries
 from exactlearn.queries.posteriors import query
 from tests.network_oracle import random_network
 from tests.pdg_oracle import coarse_network
