@@ -20,19 +20,16 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import in_place_kernel
 
 from .double_double import subtract_multiple
+from .parent_set_sums import POWERS, ParentSums, power_of_two, squeezed
 from .posterior import SelectionPosterior
 from .sum_kernels import (
-    POWERS,
-    ParentSums,
     Scratch,
     SetSums,
     copy_terms,
     gather_terms,
     list_supersets,
     look_beyond,
-    power_of_two,
     scratch_space,
-    squeezed,
 )
 
 

@@ -15,7 +15,7 @@ difference counts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import log, nan
 from typing import NamedTuple
 
@@ -31,9 +31,10 @@ from exactlearn.graphs.dag import ancestor_matrix
 
 from .dag_samples import draw_dag
 from .gibbs_kernels import Families, act_in_block
+from .parent_set_sums import POWERS, add_probabilities
 from .posterior import require_sums
 from .problem import Problem
-from .sum_kernels import POWERS, add_probabilities, scratch_space
+from .sum_kernels import scratch_space
 from .sums import split_weights, sum_over_dags, sums_of_stretches
 
 BLOCK_SIZE = 8
@@ -204,6 +205,21 @@ class BlockedGibbs:
         state.draws.append(draw)
         state.ancestors += ancestor_matrix(self.problem.parent_sets(draw.selection))
         return True
+
+    def advance(
+        self,
+        chains: Sequence[ChainState],
+        n_sweeps: int,
+        *,
+        control: SearchControl,
+        threads: int,
+    ) -> bool:
+        """Let each chain make sweeps, side by side; return whether the control let them end."""
+
+        def sweep(number: int, space: None) -> bool:
+            return all(self.sweep(chains[number], control) for _ in range(n_sweeps))
+
+        return all([*in_order(sweep, len(chains), lambda: None, threads)])
 
     def sums(self, state: ChainState) -> Floats:
         """Return the sums for arcs and ancestors, and of how many they are, shape (2, 2, n, n)."""
@@ -458,29 +474,21 @@ def sample_networks(
     """
     require_sums(problem)
     sampler = blocked_gibbs(problem, block_size)
-    problem = sampler.problem
-    starts = (problem.selection(parents), smallest_selection(problem))
+    starts = (sampler.problem.selection(parents), smallest_selection(sampler.problem))
     generators = np.random.default_rng(seed).spawn(len(starts))
     chains = list(map(sampler.init, starts, generators))
-
-    def advance(n_sweeps: int) -> bool:
-        def sweep(number: int, space: None) -> bool:
-            return all(sampler.sweep(chains[number], control) for _ in range(n_sweeps))
-
-        return all([*in_order(sweep, 2, lambda: None, n_threads(threads))])
-
+    advance = partial(sampler.advance, control=control, threads=n_threads(threads))
     # only what follows the first sweeps counts
-    advance(BURN_IN)
+    advance(chains, BURN_IN)
     chains = [sampler.init(chain.selection, chain.rng) for chain in chains]
     # the sums after each batch of sweeps
-    sums = [[sampler.sums(chain) for chain in chains]]
+    sums = [list(map(sampler.sums, chains))]
     length = 1
     estimate = None
-    while advance(length):
-        sums.append([sampler.sums(chain) for chain in chains])
+    while advance(chains, length):
+        sums.append(list(map(sampler.sums, chains)))
         if len(sums) > MIN_BATCHES:
-            added = np.diff(sums, axis=0)
-            estimate = estimated((added[:, :, 0] / added[:, :, 1]).swapaxes(0, 1))
+            estimate = _estimate(sums)
             error = float(estimate.error[0].max(initial=0.0))
             on_progress(min(1.0, (target / error) ** 2))
             if error <= target and len(sums) > MAX_BATCHES // 2:
@@ -490,6 +498,21 @@ def sample_networks(
             length *= 2
     if estimate is None:
         return None
+    status = "interrupted" if control.is_stopped else "sampled"
+    return _sampled(sampler.problem, chains, estimate, status)
+
+
+def _estimate(sums: Sequence[Sequence[Floats]]) -> Estimate:
+    """Return the estimates for arcs and ancestors from the sums after each batch of sweeps."""
+    added = np.diff(sums, axis=0)
+    means = added[:, :, 0] / added[:, :, 1]
+    return estimated(means.swapaxes(0, 1))
+
+
+def _sampled(
+    problem: Problem, chains: Sequence[ChainState], estimate: Estimate, status: str
+) -> SampledNetworks:
+    """Return the posterior that chains have estimated."""
     visits = np.sum([chain.visits for chain in chains], axis=0)
     probabilities = np.sum([chain.probabilities for chain in chains], axis=0)
     draws = [draw for chain in chains for draw in chain.draws]
@@ -498,5 +521,5 @@ def sample_networks(
         candidates=probabilities / visits[problem.child],
         estimate=estimate,
         draws=Draw(*map(np.array, zip(*draws, strict=True))),
-        status="interrupted" if control.is_stopped else "sampled",
+        status=status,
     )

@@ -21,8 +21,8 @@ from exactlearn._runtime.tolerance import EPSILON
 from exactlearn.errors import OptionError, SolverError, TooLargeError
 
 from .components import strong_parts
+from .parent_set_sums import POWERS, add_probabilities
 from .problem import Problem
-from .sum_kernels import POWERS, add_probabilities
 from .sums import PartSums, split_weights, sum_over_dags, sum_parent_sets
 
 LIMIT = 20

@@ -38,20 +38,22 @@ from exactlearn._runtime.executors import in_order, n_threads
 from exactlearn._runtime.offsets import offsets
 from exactlearn._runtime.tolerance import EPSILON
 
-from .sum_kernels import (
+from .parent_set_sums import (
     POWERS,
     SMALLEST,
     ParentSums,
+    find_heaviest,
+    note_non_descendants,
+    sum_inside,
+)
+from .sum_kernels import (
     Scratch,
     SetSums,
     add_shards,
     extend,
-    find_heaviest,
     no_sums,
-    note_non_descendants,
     scratch_space,
     spread,
-    sum_inside,
 )
 
 LN2_HIGH = 6.93147180369123816490e-01

@@ -41,8 +41,8 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.ess_choice import auto_ess, with_score
-from exactlearn.structure.posterior import StructurePosterior
 from exactlearn.structure.selection import Scoring, single_arcs
+from exactlearn.structure.structure_posterior import StructurePosterior
 
 NEED_ROWS = {
     *sections.Criterion.known(),

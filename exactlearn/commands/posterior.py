@@ -22,10 +22,10 @@ from exactlearn.reporting.drawing import averaged_drawing
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
 from exactlearn.structure.completion_posterior import counts_for
 from exactlearn.structure.posterior import (
-    StructurePosterior,
     posterior_of_listed,
     posterior_of_scoring,
 )
+from exactlearn.structure.structure_posterior import StructurePosterior
 
 MAX_SHOWN = 20
 """Most arcs, and values of cells, that are shown."""

@@ -44,11 +44,11 @@ from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.ess_choice import ESSChoice
 from exactlearn.structure.posterior import (
     COUNTS,
-    StructurePosterior,
     posterior_of_structure,
     unlisted_parent_sets,
 )
 from exactlearn.structure.selection import Scored, Scoring, fitted_network
+from exactlearn.structure.structure_posterior import StructurePosterior
 from exactlearn.structure.structure_search import (
     LearnedStructure,
     SearchResult,

@@ -10,7 +10,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_model, assemble
 from exactlearn.structure.averaged_prediction import NetworkMixture
-from exactlearn.structure.posterior import StructurePosterior
+from exactlearn.structure.structure_posterior import StructurePosterior
 
 Model = BayesianNetwork | DecisionGraph | NaiveBayes
 """A model of any language."""

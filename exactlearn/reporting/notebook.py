@@ -47,7 +47,7 @@ from exactlearn.reporting.templates import rendered
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.structure.learned_network import LearnedNetwork
-from exactlearn.structure.posterior import StructurePosterior
+from exactlearn.structure.structure_posterior import StructurePosterior
 
 MAX_ROWS = 5
 MAX_VARIABLES = 30

@@ -36,7 +36,7 @@ from exactlearn.errors import OptionError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from exactlearn.structure.posterior import StructurePosterior
+    from exactlearn.structure.structure_posterior import StructurePosterior
 
 Floats = NDArray[np.float64]
 

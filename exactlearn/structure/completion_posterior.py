@@ -34,6 +34,7 @@ from exactlearn.errors import TooLargeError
 from exactlearn.scoring.prior import with_prior
 from exactlearn.scoring.scores import score_tolerance
 from exactlearn.scoring.terms import TermTables
+from exactlearn.solvers.parent_set_sums import POWERS, add_probabilities
 from exactlearn.solvers.posterior import (
     SelectionPosterior,
     ancestor_probabilities,
@@ -42,7 +43,6 @@ from exactlearn.solvers.posterior import (
     require_sums,
 )
 from exactlearn.solvers.problem import Problem
-from exactlearn.solvers.sum_kernels import POWERS, add_probabilities
 from exactlearn.solvers.sums import split_weights, sum_over_dags, sums_of_stretches
 from exactlearn.structure.network_distribution import (
     Parents,

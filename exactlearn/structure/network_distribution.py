@@ -58,7 +58,7 @@ class NetworkDistribution(Protocol):
 
     @property
     def diagnostics(self) -> dict[str, NDArray[np.float64]]:
-        """What an estimate says of its certainty, by name, shape (n, n) each; empty for sums."""
+        """Figures of the certainty of estimates by name, shape (n, n); empty for sums."""
         return {}
 
     def parent_sets(self, variable: int) -> dict[tuple[int, ...], float]:
