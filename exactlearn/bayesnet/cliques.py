@@ -6,7 +6,7 @@ running-intersection property exactly when its separators are as large as possib
 Jensen 1994, "Optimal junction trees").
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -20,6 +20,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.triangulation import best_elimination_order, maximal_cliques
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import children, moral_graph
+from exactlearn.graphs.equivalence import Structured
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,20 @@ class CliqueTree:
         cardinalities
             Number of states of each variable.
         """
+        return sum(self.clique_sizes(cardinalities))
+
+    def clique_sizes(
+        self, cardinalities: Sequence[int] | NDArray[np.int64]
+    ) -> list[int]:
+        """Return the number of configurations of each clique.
+
+        Examples
+        --------
+        >>> CliqueTree(((0, 1), (1, 2)), (-1, 0)).clique_sizes([2, 3, 4])
+        [6, 12]
+        """
         sizes = np.asarray(cardinalities).tolist()
-        return sum(prod(sizes[v] for v in clique) for clique in self.cliques)
+        return [prod(sizes[v] for v in clique) for clique in self.cliques]
 
     def rooted_at(self, clique: int) -> "CliqueTree":
         """Return the same forest with this clique as the root of its tree."""
@@ -89,8 +102,27 @@ class CliqueTree:
             clique = above
         return CliqueTree(self.cliques, tuple(parent))
 
-    def check(self, network: BayesianNetwork) -> None:
+    @classmethod
+    def along(
+        cls, parents: Sequence[Collection[int]], order: Sequence[int]
+    ) -> "CliqueTree":
+        """Return the clique forest of a directed acyclic graph, triangulated along an order.
+
+        Raises
+        ------
+        OptionError
+            When ``order`` does not list every variable once.
+        """
+        cliques = maximal_cliques(moral_graph(parents), order)
+        return cls(cliques, _spanning_forest(cliques, len(parents)))
+
+    def check(self, network: Structured) -> None:
         """Verify that this is a clique forest of a network.
+
+        Parameters
+        ----------
+        network
+            The network, or a result that has one.
 
         Raises
         ------
@@ -104,7 +136,7 @@ class CliqueTree:
             raise CheckError(f"the clique parents {self.parent} do not form a forest")
         self._check_members(network)
         # In a forest, a set of cliques is connected if it has one arc less than cliques.
-        n = network.n_variables
+        n = len(network.names)
         cliques = np.bincount([*chain(*self.cliques)], minlength=n)
         arcs = np.bincount([*chain(*self.separators)], minlength=n)
         broken = np.flatnonzero(cliques - arcs != 1)
@@ -120,16 +152,16 @@ class CliqueTree:
                     f"clique {c} or its parent {p} lies inside the other: merge them"
                 )
 
-    def _check_members(self, network: BayesianNetwork) -> None:
+    def _check_members(self, network: Structured) -> None:
         """Verify that cliques list variables in order, and that one holds each family."""
         for clique in self.cliques:
-            if list(clique) != [v for v in range(network.n_variables) if v in clique]:
+            if list(clique) != [v for v in range(len(network.names)) if v in clique]:
                 raise CheckError(
                     f"clique {clique} is not an increasing list of variables"
                 )
         # Each family lies within one clique, where its table is multiplied in.
         members = [*map(frozenset, self.cliques)]
-        for v, parents in enumerate(network.parents):
+        for v, parents in enumerate(network.parents or ()):
             family = (*parents, v)
             if not any(clique.issuperset(family) for clique in members):
                 shown = ", ".join(network.names[u] for u in family)
@@ -161,11 +193,10 @@ def clique_tree(
     OptionError
         When ``order`` does not list every variable once.
     """
-    graph = moral_graph(network.parents)
     if order is None:
+        graph = moral_graph(network.parents)
         order = best_elimination_order(graph, network.cardinalities, control=control)
-    cliques = maximal_cliques(graph, order)
-    return CliqueTree(cliques, _spanning_forest(cliques, network.n_variables))
+    return CliqueTree.along(network.parents, order)
 
 
 def _spanning_forest(cliques: Sequence[tuple[int, ...]], n: int) -> tuple[int, ...]:
