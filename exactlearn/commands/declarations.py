@@ -192,6 +192,10 @@ class Solve(
     gap
         Stop when no network is better by more than so many nats: with 2.3, none is more than ten
         times as probable, where scores are logarithms of probabilities.
+    max_clique
+        Configurations that the largest clique of the triangulated moral graph may have: the best
+        network for fast inference, with a bound on the score of all such networks. Uses a time
+        limit up, unless the network is proven before.
     threads
         Most threads to take.
     certificate
@@ -234,7 +238,7 @@ class Solve(
     )
     groups: ClassVar = {
         "Score": "prior counts probability",
-        "Search": "solver start gap threads greediness restarts",
+        "Search": "solver start gap max_clique threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
     }
@@ -253,6 +257,9 @@ class Solve(
     prior: str = _prior(hidden=True)
     counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",), hidden=True)
+    max_clique: int | None = option(
+        None, least=1, metavar="STATES", excludes=("best", "certificate", "start")
+    )
     threads: int | None = option(None, in_files=True)
     certificate: Path | None = option(
         None, writes=True, metavar="FILE", excludes=("best",)
@@ -280,6 +287,7 @@ _NOT_OF_CLASSES = (
     "prior",
     "counts",
     "gap",
+    "max_clique",
     "checkpoint",
     "certificate",
     "best",

@@ -40,6 +40,7 @@ from exactlearn.solvers import Result
 from exactlearn.solvers.constraints import ruled_out_arcs
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.solvers.problem import Arc
+from exactlearn.structure.bounded_cliques import BoundedCliques
 from exactlearn.structure.equivalence_search import EquivalenceSearch
 from exactlearn.structure.ess_choice import ESSChoice
 from exactlearn.structure.posterior import (
@@ -111,7 +112,9 @@ class _Task:
         if options.solver in CLASS_SEARCHES:
             search |= options.chosen("greediness restarts") | {"method": options.solver}
         else:
-            search |= options.chosen("best classes solver threads gap checkpoint")
+            search |= options.chosen(
+                "best classes solver threads gap checkpoint max_clique"
+            )
         if options.start is not None:
             search["start"] = el.read_graph(options.start, self.names).parents
         if options.certificate is not None:
@@ -152,6 +155,9 @@ class _Task:
         record = learning_record(self.names, learned, self.directions)
         if learned.parents is not None:
             record |= {**self.record, **added}
+        if isinstance(learned, BoundedCliques):
+            record["largest_clique"] = learned.largest_clique
+            record["cliques"] = learned.cliques
         parents = learned.parents or ()
         network = partial(self._network, parents)
         return outcome.Artifacts(self.names, parents, record, network)

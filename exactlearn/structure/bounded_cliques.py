@@ -90,6 +90,12 @@ class BoundedCliques(
         tree = self.clique_tree or CliqueTree((), ())
         return max(tree.clique_sizes(self.cardinalities), default=0)
 
+    @property
+    def cliques(self) -> list[tuple[str, ...]]:
+        """The variables of each clique, by name."""
+        tree = self.clique_tree or CliqueTree((), ())
+        return [tuple(self.names[v] for v in clique) for clique in tree.cliques]
+
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from exactlearn._runtime.display import ByValue, for_counts
 from exactlearn._runtime.files import strict
 from exactlearn._runtime.tolerance import gap_between
+from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.graphs.dag import named_parents
@@ -62,6 +63,8 @@ class LearnedNetwork(
         Columns that were kept out, with the reason.
     directions
         Directions that required and forbidden arcs, or tiers, leave to adjacencies, by index.
+    clique_tree
+        Cliques of the network where their size was bounded by ``max_clique``.
     counts
         The counts of families with missing cells that score, bound and proof are of, as the
         parameter ``missing`` of :func:`learn`; ``None`` where they are of the table itself.
@@ -97,6 +100,7 @@ class LearnedNetwork(
     ess_choice: ESSChoice | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     directions: frozenset[Arc] = frozenset()
+    clique_tree: CliqueTree | None = None
     counts: Counts | None = None
     counts_network: BayesianNetwork | None = field(default=None, compare=False)
 

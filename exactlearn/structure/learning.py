@@ -80,6 +80,7 @@ def learn(
     score: ScoreLike = "bdeu",
     ess: float | Literal["auto"] = BDeu.ess,
     max_parents: int | None = 3,
+    max_clique: int | None = None,
     required: Collection[tuple[str, str] | Arc] = (),
     forbidden: Collection[tuple[str, str] | Arc] = (),
     tiers: Sequence[Collection[str] | Collection[int]] = (),
@@ -117,6 +118,10 @@ def learn(
         (:func:`~exactlearn.structure.ess_choice.choose_ess`).
     max_parents
         Largest number of parents, or ``None`` for no limit.
+    max_clique
+        Configurations that the largest clique of the triangulated moral graph may have, for fast
+        inference (:func:`~exactlearn.structure.bounded_cliques.bounded_cliques`); the bound of the
+        result then is one for all networks of small families. Not with ``missing="augment"``.
     required, forbidden
         Arcs (parent, child) that the network must, or must not, have, by name or by index: pairs,
         or a frame of two columns. Indices count all columns but those in ``drop``; where columns of
@@ -227,6 +232,7 @@ def learn(
             solver=solver,
             seed=seed,
             on_event=on_event,
+            **_clique_bound(max_clique, augments),
         )
     assert structure.scoring is not None
     scoring = structure.scoring
@@ -269,6 +275,7 @@ def learn(
         ess_choice=choice,
         left_out=dataset.left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
+        clique_tree=getattr(result, "clique_tree", None),
         counts=None if dataset.is_complete else scoring.counts,
         counts_network=None if scored is None else scored.counts_network,
     )
@@ -282,9 +289,21 @@ def _remarks(structure: LearnedStructure, max_parents: int | None) -> list[str]:
         [structure.reason] if choice is None else [choice.reason, structure.reason]
     )
     if scored is not None:
-        proofs = proofs_in_words(structure.result.status, max_parents)
+        max_clique = getattr(structure.result, "max_clique", None)
+        proofs = proofs_in_words(structure.result.status, max_parents, max_clique)
         remarks += [*scored.remarks, *proofs]
     return remarks
+
+
+def _clique_bound(max_clique: int | None, augments: bool) -> dict[str, Any]:
+    """Return the bound on cliques as an option of the search, if there is one."""
+    if max_clique is None:
+        return {}
+    if augments:
+        raise OptionError(
+            "max_clique: missing='augment' takes none; pass missing='expected'"
+        )
+    return {"max_clique": max_clique}
 
 
 def _failure(result: SearchResult) -> InfeasibleError | SolverError:

@@ -11,6 +11,9 @@ from functools import partial
 from math import inf
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exactlearn._runtime.argument_kinds import refusal
 from exactlearn._runtime.control import LOG, UNLIMITED, Event, OnEvent, SearchControl
 from exactlearn._runtime.variable_arguments import arcs_by_index, variables_by_index
@@ -37,6 +40,7 @@ from exactlearn.solvers.constraints import (
 from exactlearn.solvers.enumeration import Enumeration, enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Status
+from exactlearn.structure.bounded_cliques import bounded_cliques
 from exactlearn.structure.learned_counts import LearnedCounts, learned_counts
 
 SCORING_SHARE = 0.8
@@ -62,6 +66,8 @@ class Scored:
     ----------
     problem
         Candidates and constraints; ``stopped`` where not all parent sets were scored.
+    cardinalities
+        Number of states of each variable; ``None`` where local scores were given.
     time_left
         Seconds for the choice among them, or ``None``.
     counts_in_words
@@ -75,6 +81,7 @@ class Scored:
     """
 
     problem: Problem
+    cardinalities: NDArray[np.int64] | None = None
     time_left: float | None = None
     counts_in_words: str = ""
     interrupted: bool = False
@@ -256,6 +263,7 @@ class Scoring:
         )
         return Scored(
             problem=with_prior(problem, self.prior),
+            cardinalities=self.dataset.cardinalities,
             has_prior=not self.is_uniform,
             counts_in_words=counts_in_words,
             learned=learned,
@@ -311,6 +319,7 @@ def select(
     on_event: OnEvent | None = None,
     certify: bool = False,
     gap: float = 0.0,
+    max_clique: int | None = None,
     **options: Any,
 ) -> tuple[Result, Enumeration | None]:
     """Select parent sets that were scored.
@@ -328,6 +337,10 @@ def select(
     certify, gap
         As in :func:`exactlearn.solvers.solve`; for one network only, and a certificate only where
         all parent sets were scored: it would be about those that were.
+    max_clique
+        Configurations that a clique may have, as in
+        :func:`~exactlearn.structure.bounded_cliques.bounded_cliques`; for a table, and for one
+        network only.
     options
         Others of that function.
 
@@ -341,7 +354,12 @@ def select(
         options["on_event"] = partial(_report_without_bound, on_event)
     else:
         options["on_event"] = on_event
-    # One network, or the list of the best ones.
+    # One network, with small cliques or without that bound, or the list of the best ones.
+    if max_clique is not None:
+        assert scored.cardinalities is not None
+        options |= {"gap": gap}
+        small = bounded_cliques(problem, scored.cardinalities, max_clique, **options)
+        return scored.judged(small), None
     if best is None:
         certify = certify and problem.complete
         result = solve(problem, certify=certify, gap=gap, **options)
@@ -353,12 +371,17 @@ def select(
     return result, listed
 
 
-def proofs_in_words(status: str, max_parents: int | None) -> list[str]:
+def proofs_in_words(
+    status: str, max_parents: int | None, max_clique: int | None = None
+) -> list[str]:
     """Return the claim that a proof of optimality makes, where there is one."""
     if status != "optimal":
         return []
     limit = "any number of" if max_parents is None else f"at most {max_parents}"
-    return [f"no network with {limit} parents a variable scores more"]
+    cliques = ""
+    if max_clique is not None:
+        cliques = f" and cliques of at most {max_clique} configurations"
+    return [f"no network with {limit} parents a variable{cliques} scores more"]
 
 
 def _report_without_bound(on_event: OnEvent, event: Event) -> None:

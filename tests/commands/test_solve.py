@@ -447,3 +447,17 @@ def test_the_k_and_the_starts_of_kes():
         1,
     )
     fails("greediness: expected 0 to 1, found 2", *words, 2)
+
+
+def test_the_cliques_of_a_network_are_bounded_and_named() -> None:
+    record = run_json("solve", ASIA, "--max-clique", "4", "--time-limit", "20")
+    assert record["largest_clique"] == 4
+    families = [{v, *parents} for v, parents in record["parents"].items()]
+    assert all(any(f <= set(c) for c in record["cliques"]) for f in families)
+
+
+def test_cliques_are_bounded_for_tables_only(tmp_path) -> None:
+    scores = tmp_path / "scores.jkl"
+    scores.write_text("2\na 1\n-2.0 0\nb 1\n-3.0 0\n")
+    message = fails("solve", scores, "--max-clique", "4")
+    assert "--max-clique is for a table" in message

@@ -16,7 +16,8 @@ from exactlearn.graphs.dag import moral_graph
 from exactlearn.solvers import Problem
 from exactlearn.solvers.constraints import RequiredAncestor
 from exactlearn.structure.bounded_cliques import BoundedCliques, bounded_cliques
-from tests.graph_oracle import every_dag
+from exactlearn.structure.clique_annealing import Candidates, is_within_along
+from tests.graph_oracle import dags, every_dag
 
 
 def smallest_largest_clique(parents, cardinalities) -> int:
@@ -59,6 +60,41 @@ def test_the_best_of_all_networks_with_small_cliques_is_learned(drawn) -> None:
     assert result.bound >= best - 1e-9
     assert smallest_largest_clique(result.parents, sizes) <= result.largest_clique
     result.check(problem)
+
+
+@settings(max_examples=30)
+@given(dags(least=2), st.randoms(use_true_random=False))
+def test_clusters_along_an_order_are_those_of_elimination(parents, random) -> None:
+    n = len(parents)
+    order = random.sample(range(n), n)
+    sizes = [random.randint(2, 5) for _ in range(n)]
+    clusters = elimination_clusters(moral_graph(parents), order)
+    largest = max(prod(sizes[v] for v in cluster) for cluster in clusters)
+    width = 1 + max(map(len, parents))
+    families = [[*sorted(ps), *[v] * (width - len(ps))] for v, ps in enumerate(parents)]
+    candidates = Candidates(
+        first=np.arange(n + 1),
+        losses=np.zeros(n),
+        families=np.array(families),
+        cardinalities=np.array(sizes, np.float64),
+    )
+    arguments = (candidates, np.arange(n), np.array(order))
+    assert is_within_along(*arguments, float(largest))
+    assert not is_within_along(*arguments, float(largest - 1))
+
+
+def test_learn_bounds_the_cliques_of_a_table() -> None:
+    table = el.read_dataset("asia-mnar-complete")
+    learned = el.learn(table, max_clique=4, time_limit=20)
+    assert max(learned.clique_tree.clique_sizes(table.cardinalities)) <= 4
+    learned.clique_tree.check(learned.network)
+    assert learned.score < el.learn(table).score
+    assert "cliques of at most 4 configurations" in learned.reason
+
+
+def test_a_search_for_completions_takes_no_bound_on_cliques() -> None:
+    with pytest.raises(OptionError, match="max_clique: missing='augment' takes none"):
+        el.learn(el.read_dataset("cancer-mcar"), missing="augment", max_clique=4)
 
 
 def test_an_optimum_that_fits_is_proven_without_a_search() -> None:
