@@ -10,14 +10,17 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.compile.approximation import MergeSequence, information
 from exactlearn.pdg.learn.edge_counts import SIZES, StructureScore, structure_of
-from exactlearn.pdg.learn.structure_search import (
-    SubtreeRows,
+from exactlearn.pdg.learn.forest_growth import reached_nodes
+from exactlearn.pdg.learn.redirections import (
+    Reference,
     choose_heads,
+    populate,
+    redirect_edges,
+)
+from exactlearn.pdg.learn.structure_search import (
     complete_rows,
     expanded_structure,
     learn_on_forest,
-    populate,
-    redirect_edges,
     split_and_merge,
 )
 from exactlearn.pdg.model.decision_graph import assemble
@@ -40,7 +43,8 @@ def populated(seed, n=5, rows=30):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n)
     table = random_rows(rng, graph, rows)
-    return table, populate(table, graph.forest, structure_of(graph)), graph
+    reference = Reference.of_rows(table, graph.forest)
+    return table, populate(reference, structure_of(graph)), graph
 
 
 @given(st.integers(0, 10_000), SCORES)
@@ -60,24 +64,24 @@ def test_a_population_counts_what_rows_reach(seed, score):
     )
     full = score_by_rows(graph, codes, rows.weights, StructureScore(0.0))
     assert population.log_likelihood == pytest.approx(full)
-    for row, nodes in zip(codes[:5].tolist(), population.reached.T, strict=False):
-        first = population.graph.first_nodes
-        assert {
-            v: node - first[v] for v, node in reached(population.graph, row).items()
-        } == dict(enumerate(nodes))
+    nodes_of_rows = reached_nodes(population.graph, codes)
+    for i, row in enumerate(codes[:5].tolist()):
+        for v, node in reached(population.graph, row).items():
+            place = node - population.graph.first_nodes[v]
+            assert nodes_of_rows[v][i] == place
 
 
 @given(st.integers(0, 10_000), SCORES)
 @settings(max_examples=40)
 def test_no_step_lets_the_score_fall(seed, score):
     rows, population, _ = populated(seed)
-    subtrees = SubtreeRows(rows, population.graph.forest)
+    reference = Reference.of_rows(rows, population.graph.forest)
 
     def value(p):
         return score.of(p.graph, p.log_likelihood)
 
-    changed = split_and_merge(population, rows, score)
-    redirected = redirect_edges(changed, rows, score, subtrees)
+    changed = split_and_merge(population, reference, rows, score)
+    redirected = redirect_edges(changed, reference, score)
     values = [value(p) for p in (population, changed, redirected)]
     assert (np.diff(values) >= -1e-9).all()
     for p in (changed, redirected):
@@ -110,22 +114,6 @@ def test_nodes_of_one_label_stay_apart_only_where_that_pays(seed, rate):
         apart = information(np.array(sums)).sum() - information(sum(sums))
         assert len(sums) == 1 or apart > rate * r * (len(sums) - 1)
     assert merges.loss == pytest.approx(lost)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_out_flows_are_the_probabilities_below_each_node(seed):
-    rows, population, _ = populated(seed)
-    graph, structure = population.graph, structure_of(population.graph)
-    subtrees = SubtreeRows(rows, graph.forest)
-    flows = {}
-    for v in reversed(graph.order.tolist()):
-        below = [flows[c] for c in graph.children[v]]
-        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], below)
-    logs = sum(
-        flows[v][subtrees.labels[v], 0] for v in np.flatnonzero(graph.forest < 0)
-    )
-    assert (logs * rows.weights).sum() == pytest.approx(population.log_likelihood)
 
 
 def test_a_node_that_gains_less_than_it_costs_is_removed():
@@ -187,12 +175,13 @@ def test_logical_relations_are_recovered(rows, forest, size, bits):
 
 def test_support_bounds_the_expanded_start():
     rows = complete_rows(drawn(parity(6), 500, np.random.default_rng(0)))
-    full = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 100))
+    reference = Reference.of_rows(rows, chain(6))
+    full = populate(reference, expanded_structure(rows, chain(6), 1, 100))
     assert full.graph.node_counts.tolist() == [1, 2, 4, 8, 16, 32]
-    few = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 5))
+    few = populate(reference, expanded_structure(rows, chain(6), 1, 5))
     assert few.graph.node_counts.tolist() == [1, 2, 4, 5, 5, 5]
     for support in (501, np.inf):
-        one = populate(rows, chain(6), expanded_structure(rows, chain(6), support, 100))
+        one = populate(reference, expanded_structure(rows, chain(6), support, 100))
         assert one.graph.n_nodes == 6
     assert forest_children(chain(6)) == one.graph.children
 

@@ -32,9 +32,9 @@ from exactlearn.pdg.learn.edge_counts import (
 )
 from exactlearn.pdg.learn.forest_growth import grown_forest
 from exactlearn.pdg.learn.parameters import tuned_smoothing
+from exactlearn.pdg.learn.redirections import PopulatedGraph
 from exactlearn.pdg.learn.starts import network_start
 from exactlearn.pdg.learn.structure_search import (
-    PopulatedGraph,
     best_improved,
     complete_rows,
     first_structures,

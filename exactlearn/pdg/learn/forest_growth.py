@@ -23,6 +23,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.learn.edge_counts import StructureScore
 from exactlearn.pdg.learn.structure_search import best_improved, first_structures
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 MIN_ROWS_PER_PARAMETER = 5
 """Rows per degree of freedom below which a pair counts as independent, untested (THESIS, 4.5.1)."""
@@ -74,13 +75,29 @@ def grown_forest(
     while any(map(len, waiting.values())) and not control.is_over:
         # Variables that wait are independent of all others in the graph so far.
         structures = first_structures(rows, forest)
-        reached = best_improved(rows, forest, score, structures, control).reached
+        graph = best_improved(rows, forest, score, structures, control).graph
+        reached = reached_nodes(graph, rows.codes)
         for leaf in list(waiting):
-            first_cells = reached[leaf].astype(np.int64) * len(rows.states[leaf])
+            first_cells = reached[leaf] * len(rows.states[leaf])
             parts = first_cells + rows.codes[:, leaf]
             branch(leaf, waiting[leaf], parts)
             waiting[leaf] = np.empty(0, np.int64)
     return forest
+
+
+def reached_nodes(
+    graph: DecisionGraph, codes: NDArray[np.integer]
+) -> dict[int, NDArray[np.int64]]:
+    """Return the node of each variable that each complete row reaches, by its place there."""
+    reached: dict[int, NDArray[np.int64]] = {}
+    for v in graph.order.tolist():
+        parent = int(graph.forest[v])
+        if parent < 0:
+            reached[v] = np.zeros(len(codes), np.int64)
+        else:
+            heads = graph.edges_into(v).astype(np.int64)
+            reached[v] = heads[reached[parent], codes[:, parent]]
+    return reached
 
 
 def dependent_components(

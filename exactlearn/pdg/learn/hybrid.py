@@ -8,10 +8,11 @@ whole path of size against likelihood; each lambda is a point of it, up to which
 
 Where the thesis sends all edges to unreached nodes to one "garbage" node with uniform parameters
 for each variable, they lead to the node here below which the network says the most similar things.
-And without a given pseudo-count the network has a say besides: half of the weight of a merge's loss
-is that of its distribution, so a node that few rows reach is not merged by chance; parameters are
-shrunk to its own; and cross-validation of the whole of learning chooses how much, and lambda where
-none is given.
+And without a given pseudo-count the network has a say besides: every edge may lead to any node of
+its variable, and a node goes when it costs more than it gains, by the network's distribution and
+the rows, mixed (:mod:`exactlearn.pdg.learn.redirections`), so that a node that few rows reach does
+not lead elsewhere by chance. Cross-validation of the whole of learning chooses the share of the
+network, how far parameters are shrunk to the mixture's, and lambda where none is given.
 
 The compiled graph has its equivalent nodes merged; the thesis begins with the expanded one
 (Algorithms 4.13 to 4.17). Over the same forest both end alike, as nodes that are equal under the
@@ -19,9 +20,10 @@ network are nearly so by its own rows: on four tables, sizes at equal likelihood
 than 1 in 1,000.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +54,8 @@ from exactlearn.pdg.learn.edge_counts import (
     LearnedGraphs,
     OnModel,
     StructureScore,
+    merged_rows,
+    structure_of,
 )
 from exactlearn.pdg.learn.parameters import (
     Validation,
@@ -60,6 +64,7 @@ from exactlearn.pdg.learn.parameters import (
     smoothed_by_em,
     tuned_smoothing,
 )
+from exactlearn.pdg.learn.redirections import Reference, compacted, populate
 from exactlearn.pdg.learn.starts import SMOOTHING
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.scoring.scores import total_weight
@@ -67,10 +72,12 @@ from exactlearn.scoring.scores import total_weight
 RATES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 """What a cell of size must gain in nats, of which validation chooses one, or BIC's."""
 
-MODEL_SHARE = 0.5
-LEAST_EXPECTED = 0.5
-"""Share of the network's distribution, beside the rows', in the weight of merges; and from how many
-expected rows on a node that no row reaches stays."""
+SHARES = (0.5, 1.0)
+MIN_EXPECTED = 0.05
+"""Shares of the network's distribution, beside the rows', in the weight of what a redirection
+gains, of which validation chooses one: rows count for most where they are few (soybean), the
+network where it is good (alarm). And from how many expected rows on a node that no row reaches
+stays."""
 
 MOST_DIVERGENCES = 50_000_000
 """Most pairs of nodes of one variable whose divergence is computed."""
@@ -156,26 +163,27 @@ def learn_hybrid(
             "no size_weight was given: give one at least, or leave them out"
         )
     models: list[LearnedGraph] = []
+    graphs: Iterable[tuple[int, DecisionGraph]]
     with SearchControl.within(time_limit).running() as control:
-        path = partial(_merged_graphs, scores=scores, seed=seed, control=control)
+        options: dict[str, Any] = {"scores": scores, "seed": seed, "control": control}
         if is_validated:
             learn = relearn or partial(
                 fit_complete,
                 parents=network.parents,
                 smoothing=SMOOTHING,
             )
-            path = partial(path, model_share=MODEL_SHARE)
-            graphs = _validated(
-                path,
-                network,
-                dataset,
-                learn,
-                size_weights is None,
-                seed,
-                control,
+            path = partial(_redirected_graphs, **options)
+            validated = _validated(path, network, dataset, learn, seed, control)
+            if size_weights is None:
+                chosen = [validated.smallest]
+            else:
+                chosen = validated.best_of_each(len(scores))
+            graphs = (
+                (k % len(scores), validated.estimated(k, dataset, seed)) for k in chosen
             )
         else:
-            graphs = _smoothed(path(network, dataset), dataset, smoothing, control)
+            merged = _merged_graphs(network, dataset, **options)
+            graphs = _smoothed(merged, dataset, smoothing, control)
         for k, graph in graphs:
             model = scores[k].learned(graph, log_likelihood(graph, dataset))
             models.append(model)
@@ -194,7 +202,6 @@ def _merged_graphs(
     scores: Sequence[StructureScore],
     seed: int,
     control: SearchControl,
-    model_share: float = 0.0,
 ) -> list[DecisionGraph]:
     """Return the merged graph of a network for each score (Algorithm 4.18), one at least.
 
@@ -208,11 +215,9 @@ def _merged_graphs(
         Of the search for a forest.
     control
         Once it is over, the path ends.
-    model_share
-        As in `data_merges`.
     """
     graph = compile_network(network, seed=seed)
-    merges = data_merges(graph, rows, model_share=model_share)
+    merges = data_merges(graph, rows)
     weight = total_weight(rows)
     merged: list[DecisionGraph] = []
     for score in scores:
@@ -221,6 +226,43 @@ def _merged_graphs(
         merges.merge_until(rate=score.rate / weight, control=control)
         merged.append(merges.merged())
     return merged
+
+
+def _redirected_graphs(
+    network: BayesianNetwork,
+    rows: Dataset,
+    *,
+    scores: Sequence[StructureScore],
+    seed: int,
+    control: SearchControl,
+) -> list[DecisionGraph]:
+    """Return the redirected graph of a network for each share and score, one at least.
+
+    Parameters
+    ----------
+    network, scores, seed, control
+        As for `_merged_graphs`.
+    rows
+        Complete rows, which say beside the network what a redirection loses.
+    """
+    require_weight(rows, "merge by")
+    graph = compile_network(network, seed=seed)
+    small = collapse_unreached(graph, rows, MIN_EXPECTED)
+    weight = total_weight(rows)
+    graphs: list[DecisionGraph] = []
+    for share in SHARES:
+        reference = Reference.of_graph(graph, share * weight)
+        if share < 1.0:
+            merged = merged_rows(rows)
+            subrows = Reference.of_rows(merged, graph.forest, 1.0 - share)
+            reference = reference.joined(subrows)
+        populated = populate(reference, structure_of(small))
+        for score in scores:
+            if graphs and control.is_over:
+                break
+            populated = compacted(populated, reference, score, control)
+            graphs.append(populated.graph)
+    return graphs
 
 
 def _smoothed(
@@ -238,27 +280,50 @@ def _smoothed(
             yield k, smoothed_by_em(graph, dataset, count, control.remaining)
 
 
+class _ValidatedGraphs(NamedTuple):
+    """Graphs of each share and score, in this order, and the choice among them."""
+
+    graphs: list[DecisionGraph]
+    choice: Validation
+
+    @property
+    def smallest(self) -> int:
+        """Number of the smallest graph that predicts as well as the best one."""
+        return self.choice.smallest
+
+    def best_of_each(self, n_scores: int) -> list[int]:
+        """Return the number of the graph of each score whose share predicts best."""
+        logs = self.choice.log_likelihoods
+        numbers = range(len(self.graphs))
+        return [
+            max(numbers[k::n_scores], key=logs.__getitem__)
+            for k in range(min(n_scores, len(numbers)))
+        ]
+
+    def estimated(self, number: int, dataset: Dataset, seed: int) -> DecisionGraph:
+        """Return a graph with its parameters shrunk as far as validation chose."""
+        strength = self.choice.strengths[number]
+        return estimated(self.graphs[number], dataset, strength, seed)
+
+
 def _validated(
     path: Callable[[BayesianNetwork, Dataset], list[DecisionGraph]],
     network: BayesianNetwork,
     dataset: Dataset,
     learn: Callable[[Dataset], BayesianNetwork],
-    is_size_chosen: bool,
     seed: int,
     control: SearchControl,
-) -> Iterator[tuple[int, DecisionGraph]]:
-    """Yield graphs with their numbers, shrunk to the network as far as validation chooses.
+) -> _ValidatedGraphs:
+    """Return graphs, and what validation chooses among them.
 
     Parameters
     ----------
     path
-        Returns the merged graphs of a network by some rows.
+        Returns the redirected graphs of a network by some rows.
     network, dataset
         The network of all rows, and the rows, complete.
     learn
         Learns the network of the rows of other folds.
-    is_size_chosen
-        Whether validation chooses one of the graphs, too, in place of all.
     seed
         Of the folds.
     control
@@ -275,9 +340,7 @@ def _validated(
             seed=seed,
             control=control,
         )
-    numbers = [validation.smallest] if is_size_chosen else range(len(graphs))
-    for k in numbers:
-        yield k, estimated(graphs[k], dataset, validation.strengths[k], seed)
+    return _ValidatedGraphs(graphs, validation)
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
@@ -341,14 +404,12 @@ def data_merges(
     graph: DecisionGraph,
     dataset: Dataset,
     smoothing: float = 0.0,
-    model_share: float = 0.0,
 ) -> MergeSequence:
     """Return the merges of a graph without its unreached nodes, weighed by records.
 
     With missing cells, records count for what they are expected to reach under the graph. The
     parameters of merged nodes are estimated from the records, and from ``smoothing`` more that
-    are distributed as the graph is. With a ``model_share``, that share of the weight of merges is
-    not of the records but of the graph's distribution, which alone gives the parameters.
+    are distributed as the graph is.
 
     Raises
     ------
@@ -358,14 +419,13 @@ def data_merges(
         If some variable has too many nodes to compare.
     """
     require_weight(dataset, "merge by")
-    small = collapse_unreached(graph, dataset, LEAST_EXPECTED if model_share else inf)
+    small = collapse_unreached(graph, dataset)
     codes = aligned_codes(dataset, small.names, small.states)
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
-    expected = node_probabilities(small)
-    masses = (1 - model_share) * per_record * counts + model_share * expected
-    estimates = expected if model_share else masses + smoothing * per_record * expected
+    masses = per_record * counts
+    estimates = masses + smoothing * per_record * node_probabilities(small)
     return MergeSequence(small, masses, estimates=estimates)
 
 
@@ -385,7 +445,8 @@ def collapse_unreached(
     dataset
         Rows, possibly with missing cells; matched by names.
     least
-        A node also stays when the graph expects that many of the rows to reach it.
+        A node also stays when the graph expects that many of the rows to reach it, or four times,
+        sixteen times as many and so on where there would be too many pairs of nodes to compare.
 
     Raises
     ------
@@ -395,8 +456,11 @@ def collapse_unreached(
         If some variable has too many pairs of nodes to compare.
     """
     stays = _staying_nodes(pdg, dataset, least)
+    while _n_pairs(stays) > MOST_DIVERGENCES and least < inf:
+        least = 4 * least if least < total_weight(dataset) else inf
+        stays = _staying_nodes(pdg, dataset, least)
     kept = {v: np.flatnonzero(stays[v]) for v in stays}
-    n_pairs = max(len(kept[v]) * len(stays[v]) for v in kept)
+    n_pairs = _n_pairs(stays)
     if n_pairs > MOST_DIVERGENCES:
         raise TooLargeError(
             f"{n_pairs:,} pairs of a variable's nodes to compare, the limit is"
@@ -427,6 +491,11 @@ def collapse_unreached(
         parameters[v] = p[staying]
         successors[v] = heads[staying]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)
+
+
+def _n_pairs(stays: Mapping[int, NDArray[np.bool_]]) -> int:
+    """Return the most pairs, of a node that stays and any other one, of a variable."""
+    return max(int(mask.sum()) * len(mask) for mask in stays.values())
 
 
 def _staying_nodes(

@@ -208,15 +208,18 @@ class Validation(NamedTuple):
         For each graph, one of `STRENGTHS`.
     smallest
         The smallest graph that predicts as well as the best one, up to a standard error.
+    log_likelihoods
+        Total of the held-out rows under each graph, with its strength; zeros without such rows.
     """
 
     strengths: tuple[float | None, ...]
     smallest: int
+    log_likelihoods: tuple[float, ...]
 
     @classmethod
     def default(cls, graphs: int) -> "Validation":
         """Return the choice without held-out rows: the last graph, by relative counts."""
-        return cls((None,) * graphs, graphs - 1)
+        return cls((None,) * graphs, graphs - 1, (0.0,) * graphs)
 
 
 def cross_validated(
@@ -263,10 +266,12 @@ def cross_validated(
                 model = estimated(graph, train, strength, seed)
                 held[g, j, is_held] = model.log_likelihood_rows(test)
     # The best strength of each graph; then the smallest graph that predicts well enough.
-    best = (held @ folds.weights).argmax(axis=1)
+    totals = held @ folds.weights
+    best = totals.argmax(axis=1)
     is_good = as_good_as_best(held[np.arange(graphs), best], folds.weights)
     smallest = int(np.where(is_good, sizes, np.inf).argmin())
-    return Validation(tuple(STRENGTHS[j] for j in best), smallest)
+    strengths = tuple(STRENGTHS[j] for j in best)
+    return Validation(strengths, smallest, tuple(totals.max(axis=1).tolist()))
 
 
 def node_counts(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.float64]:

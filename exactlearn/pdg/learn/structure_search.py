@@ -9,27 +9,19 @@ A structure populated with rows has counts and maximum-likelihood parameters at 
 4.38). Nodes that no row reaches are left out: an edge without rows leads to where most rows with
 the same state of the variable go.
 
-Edges are redirected to the nodes under which the rows below them are most probable: for each
-variable, from the leaves up, the log-probability of what the rows have in its subtree is tabulated
-under each of its nodes (THESIS, 4.49), which are the out-flows of the distinct subrows. Summed over
-the rows of each edge they say what any redirection gains, and what it costs to redirect all edges
-of a node elsewhere and to remove it. Parameters are estimated anew afterwards. The score never
-falls (theorem *Redirections*, docs/theory/decision_graphs.md).
+Edges are redirected to the nodes under which the rows below them are most probable (THESIS, 4.49;
+:mod:`exactlearn.pdg.learn.redirections`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.hash_tables import index_rows, weight_by
-from exactlearn.bayesnet.ascent import ascend
 from exactlearn.data.counts import bic_size_weight
 from exactlearn.data.dataset import (
     Dataset,
@@ -38,7 +30,6 @@ from exactlearn.data.dataset import (
     require_weight,
 )
 from exactlearn.errors import as_written
-from exactlearn.pdg.compile.approximation import information
 from exactlearn.pdg.learn.edge_counts import (
     LearnedGraph,
     Size,
@@ -47,16 +38,17 @@ from exactlearn.pdg.learn.edge_counts import (
     expected_edge_counts,
     improved_by_counts,
     merged_rows,
-    occupied,
     structure_of,
 )
 from exactlearn.pdg.learn.parameters import tuned_smoothing
-from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.learn.redirections import (
+    PopulatedGraph,
+    Reference,
+    improved,
+    populate,
+)
 from exactlearn.pdg.model.forest import checked_forest, forest_children, forest_order
-from exactlearn.scoring.scores import score_tolerance, total_weight
-
-SWEEPS = 100
-"""Most rounds of splits, merges and redirections from one start."""
+from exactlearn.scoring.scores import total_weight
 
 SUPPORTS = (inf, 10.0, 100.0)
 MOST_NODES = 256
@@ -80,66 +72,6 @@ def complete_rows(dataset: Dataset) -> Dataset:
     )
     require_weight(dataset)
     return merged_rows(dataset)
-
-
-@dataclass(frozen=True, eq=False)
-class PopulatedGraph:
-    """A decision graph populated with rows.
-
-    Parameters
-    ----------
-    graph
-        With maximum-likelihood parameters; some row reaches each of its nodes.
-    reached
-        The node of each variable that each row reaches, by its place within the variable, shape
-        (variables, rows).
-    log_likelihood
-        Total over rows, natural logarithm.
-    """
-
-    graph: DecisionGraph
-    reached: NDArray[np.int32]
-    log_likelihood: float
-
-
-def populate(
-    rows: Dataset,
-    forest: NDArray[np.int32],
-    successors: Successors,
-) -> PopulatedGraph:
-    """Send rows through a structure, and leave out what none of them reaches.
-
-    Parameters
-    ----------
-    rows
-        Complete rows.
-    forest
-        Parent of each variable, -1 for a root.
-    successors
-        The structure; the first node of a root is the one that counts.
-    """
-    order = forest_order(forest)
-    children = forest_children(forest)
-    reached = np.zeros((len(forest), len(rows.row_weights)), np.int32)
-    # The nodes that are left of each variable, and the weight of the rows with each state there.
-    kept: dict[int, NDArray[np.int32]] = {v: successors[v][:1].copy() for v in order}
-    counts: dict[int, NDArray[np.float64]] = {}
-    for v in order:
-        r = len(rows.states[v])
-        cells = reached[v].astype(np.int64) * r + rows.codes[:, v]
-        n_nodes = len(kept[v])
-        masses = weight_by(cells, rows.row_weights, n_nodes * r)
-        counts[v] = masses.reshape(n_nodes, r)
-        # Each edge leads to a node that rows reach; those are the child's.
-        for place, child in enumerate(children[v]):
-            heads, origin = occupied(kept[v][:, :, place], counts[v])
-            kept[v][:, :, place] = heads
-            reached[child] = heads.ravel()[cells]
-            kept[child] = successors[child][origin]
-    parameters = {v: c / c.sum(axis=1, keepdims=True) for v, c in counts.items()}
-    likelihood = sum(float(information(c).sum()) for c in counts.values())
-    graph = assemble(rows.names, rows.states, forest, parameters, kept)
-    return PopulatedGraph(graph, reached, likelihood)
 
 
 def expanded_structure(
@@ -177,136 +109,6 @@ def expanded_structure(
         for child in children[v]:
             reached[child] = heads[edges]
     return structure
-
-
-class SubtreeRows:
-    """The distinct subrows in the subtree of each variable of a forest.
-
-    Parameters
-    ----------
-    rows
-        Complete rows.
-    forest
-        Parent of each variable, -1 for a root.
-
-    Attributes
-    ----------
-    labels
-        Number of each row's configuration of each variable's subtree, shape (variables, rows).
-    """
-
-    def __init__(self, rows: Dataset, forest: NDArray[np.int32]) -> None:
-        children = forest_children(forest)
-        self.labels = np.empty(rows.codes.shape[::-1], np.int64)
-        self._state: dict[int, NDArray[np.integer]] = {}
-        self._below: dict[int, NDArray[np.int64]] = {}
-        for v in reversed(forest_order(forest)):
-            below = self.labels[list(children[v])]
-            keys = np.column_stack((rows.codes[:, v], *below)).astype(np.int32)
-            self.labels[v], first = index_rows(keys)
-            self._state[v] = rows.codes[first, v]
-            self._below[v] = below[:, first]
-
-    def out_flows(
-        self,
-        variable: int,
-        parameters: NDArray[np.float64],
-        successors: NDArray[np.int32],
-        children: Sequence[NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
-        """Return log-probabilities of a subtree's configurations, shape (configurations, nodes).
-
-        Parameters
-        ----------
-        variable
-            The top of the subtree.
-        parameters, successors
-            Of its nodes, shapes (nodes, states) and (nodes, states, children).
-        children
-            The same table for each child.
-        """
-        state = self._state[variable]
-        with np.errstate(divide="ignore"):
-            flows: NDArray[np.float64] = np.log(parameters).T[state]
-        for place, (below, table) in enumerate(
-            zip(self._below[variable], children, strict=True)
-        ):
-            flows += table[below[:, None], successors[:, :, place].T[state]]
-        return flows
-
-
-def redirect_edges(
-    populated: PopulatedGraph,
-    rows: Dataset,
-    score: StructureScore,
-    subtrees: SubtreeRows,
-) -> PopulatedGraph:
-    """Redirect edges, and remove nodes that cost more than they gain, children first.
-
-    The score never falls: what the parameters that stand lose or gain is known exactly, and those
-    estimated afterwards are at least as good.
-    """
-    graph = populated.graph
-    structure = structure_of(graph)
-    flows: dict[int, NDArray[np.float64]] = {}
-    for v in graph.order[::-1].tolist():
-        below = [flows.pop(child) for child in graph.children[v]]
-        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], below)
-        parent = int(graph.forest[v])
-        if parent < 0 or graph.node_counts[v] < 2:
-            continue
-        # The weight of the rows of each edge with each configuration of the subtree, and from it
-        # the log-likelihood of the edge's rows under each node.
-        heads = graph.edges_into(v)
-        edges = populated.reached[parent].astype(np.int64) * heads.shape[1]
-        edges += rows.codes[:, parent]
-        masses = csr_array(
-            (rows.row_weights, (edges, subtrees.labels[v])),
-            shape=(heads.size, len(flows[v])),
-        )
-        gains = np.ascontiguousarray(masses @ flows[v])
-        cells = int(score.cells(graph)[v])
-        cost = score.rate * cells if cells > 0 else 0.0
-        moved = choose_heads(gains, heads.ravel(), cost)
-        place = graph.children[parent].index(v)
-        structure[parent][:, :, place] = moved.reshape(heads.shape)
-    return populate(rows, graph.forest, structure)
-
-
-def choose_heads(
-    flows: NDArray[np.float64],
-    heads: NDArray[np.int32],
-    cost: float,
-) -> NDArray[np.int32]:
-    """Return the best head of each edge, after removing nodes that gain less than they cost.
-
-    Parameters
-    ----------
-    flows
-        Log-likelihood of each edge's rows under each node, shape (edges, nodes).
-    heads
-        Where the edges lead now; an edge stays there unless another node is better.
-    cost
-        What a node costs, in nats.
-    """
-    edges = np.arange(len(flows))
-    n = flows.shape[1]
-    best = flows.argmax(axis=1)
-    best = np.where(flows[edges, best] > flows[edges, heads] + 1e-9, best, heads)
-    is_used = np.bincount(best, minlength=n) > 0
-    # Remove the node that loses least, while it loses less than it costs.
-    while is_used.sum() > 1:
-        without_best = np.where(is_used, flows, -np.inf)
-        without_best[edges, best] = -np.inf
-        second = without_best.argmax(axis=1)
-        edge_losses = flows[edges, best] - without_best[edges, second]
-        losses = np.where(is_used, np.bincount(best, edge_losses, n), np.inf)
-        cheapest = int(losses.argmin())
-        if losses[cheapest] >= cost:
-            break
-        is_used[cheapest] = False
-        best = np.where(best == cheapest, second, best)
-    return best.astype(np.int32)
 
 
 @checked_arguments()
@@ -374,58 +176,16 @@ def best_improved(
     control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
     """Return the best local optimum from some structures, the first one at a tie."""
-    subtrees = SubtreeRows(rows, forest)
-    starts = (populate(rows, forest, structure) for structure in structures)
-    ends = [improved(start, rows, score, subtrees, control) for start in starts]
+    reference = Reference.of_rows(rows, forest)
+    change = partial(split_and_merge, reference=reference, rows=rows, score=score)
+    starts = (populate(reference, structure) for structure in structures)
+    ends = [improved(start, change, reference, score, control) for start in starts]
     return max(ends, key=lambda state: state.objective).populated
-
-
-class SearchState(NamedTuple):
-    """A populated structure after so many rounds of the search, and its score."""
-
-    iteration: int
-    populated: PopulatedGraph
-    objective: float
-
-
-def improved(
-    populated: PopulatedGraph,
-    rows: Dataset,
-    score: StructureScore,
-    subtrees: SubtreeRows,
-    control: SearchControl = UNLIMITED,
-) -> SearchState:
-    """Split, merge and redirect until the score rises no more, or the search is over.
-
-    Raises
-    ------
-    CheckError
-        If a round lets the score fall by more than rounding.
-    """
-
-    def state(iteration: int, populated: PopulatedGraph) -> SearchState:
-        value = score.of(populated.graph, populated.log_likelihood)
-        return SearchState(iteration, populated, value)
-
-    def step(before: SearchState) -> SearchState:
-        changed = split_and_merge(before.populated, rows, score)
-        if not control.is_over:
-            changed = redirect_edges(changed, rows, score, subtrees)
-        return state(before.iteration + 1, changed)
-
-    first = state(0, populated)
-    least_gain = score_tolerance(rows.n_variables, total_weight(rows))
-    return ascend(
-        first,
-        step,
-        iterations=SWEEPS,
-        least_gain=least_gain,
-        control=control,
-    )[0]
 
 
 def split_and_merge(
     populated: PopulatedGraph,
+    reference: Reference,
     rows: Dataset,
     score: StructureScore,
 ) -> PopulatedGraph:
@@ -434,4 +194,4 @@ def split_and_merge(
     changed = improved_by_counts(populated.graph, tables, score)
     if changed is None:
         return populated
-    return populate(rows, populated.graph.forest, structure_of(changed[0]))
+    return populate(reference, structure_of(changed[0]))
