@@ -51,6 +51,9 @@ Floats = NDArray[np.float64]
 SWEEPS = 100
 """Most rounds of changes and redirections from one start."""
 
+MIN_GAIN_PER_ROW = 1e-4
+"""Nats per row that a round of merges and redirections gains at least, or it is the last one."""
+
 TINY = float(np.finfo(float).tiny)
 """Probability of an impossible state, in gains alone: no edge that needs it leads there."""
 
@@ -157,7 +160,8 @@ class Reference:
         Natural logarithms, shape (configurations, nodes).
         """
         probabilities = self.parameters[variable]
-        logs: Floats = probabilities @ np.log(parameters + TINY).T
+        # Sparse, as a subrow has one state.
+        logs = np.asarray(csr_array(probabilities) @ np.log(parameters + TINY).T)
         heads = self.successors[variable]
         for place, table in enumerate(children):
             add_expected(
@@ -372,6 +376,7 @@ def improved(
     reference: Reference,
     score: StructureScore,
     control: SearchControl = UNLIMITED,
+    min_gain: float = 0.0,
 ) -> SearchState:
     """Change and redirect until the score rises no more, or the search is over.
 
@@ -387,6 +392,8 @@ def improved(
         S(lambda) of the expected log-likelihood.
     control
         Once it is over, no other step begins.
+    min_gain
+        A step that gains less is the last one; at least what may be rounding.
 
     Raises
     ------
@@ -405,12 +412,12 @@ def improved(
         return state(before.iteration + 1, changed)
 
     first = state(0, populated)
-    least_gain = score_tolerance(len(reference.forest), reference.weight)
+    rounding = score_tolerance(len(reference.forest), reference.weight)
     return ascend(
         first,
         step,
         iterations=SWEEPS,
-        least_gain=least_gain,
+        least_gain=max(min_gain, rounding),
         control=control,
     )[0]
 
@@ -434,4 +441,6 @@ def compacted(
         merges.merge_until(rate=score.rate, control=control)
         return populate(reference, structure_of(merges.merged()))
 
-    return improved(populated, merge, reference, score, control).populated
+    min_gain = MIN_GAIN_PER_ROW * (1 - score.size_weight) * reference.weight
+    end = improved(populated, merge, reference, score, control, min_gain)
+    return end.populated
