@@ -142,7 +142,7 @@ _NAMES: dict[NumberKind, str] = {
     SECONDS: "time_limit",
     FRACTION: "greediness significance size_weight",
     POSITIVE.or_word("auto"): "ess",
-    real_number(0, MAX_FINITE): "gap merge_budget scoring_time tolerance",
+    real_number(0, MAX_FINITE): "cell_weight gap merge_budget scoring_time tolerance",
     real_number(0, MAX_SMOOTHING): "smoothing",
     real_number(1, MAX_FINITE): "factor",
     real_number(-MAX_FINITE, MAX_FINITE): "least",

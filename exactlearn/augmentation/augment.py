@@ -24,7 +24,7 @@ from exactlearn.augmentation.solutions import Augmentation, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset, DatasetLike, require_weight
 from exactlearn.errors import DataError, OptionError
-from exactlearn.scoring.prior import Prior
+from exactlearn.scoring.prior import Prior, priced
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import Problem
 
@@ -61,6 +61,7 @@ def augment(
     required: ArcsLike = (),
     forbidden: ArcsLike = (),
     prior: Prior = "uniform",
+    cell_weight: float = 0.0,
     start: Sequence[int] | NDArray[np.integer] | None = None,
     on_event: OnEvent | None = None,
     checkpoint: str | Path | None = None,
@@ -101,6 +102,9 @@ def augment(
     prior
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs,
         as for :func:`exactlearn.posterior`; score and bound hold its logarithm.
+    cell_weight
+        Price in nats of each cell of the network's tables, which score and bound hold: a larger one
+        gives smaller networks.
     start
         A state index for each missing cell, in the order of ``Dataset.missing_cells``, that the
         climber begins with.
@@ -141,6 +145,7 @@ def augment(
     Dataset(rows=20, variables=5)
     """
     require_weight(dataset)
+    prior = priced(prior, cell_weight, dataset.cardinalities)
     rules = FamilyRules.of(max_parents, required, forbidden, prior)
     values = _checked_start(start, dataset)
     task = Task(dataset, score, rules, solver, seed, values, t, starts)

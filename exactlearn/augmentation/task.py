@@ -27,7 +27,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.prior import is_uniform, log_prior, with_prior
+from exactlearn.scoring.prior import log_prior, prefers_subsets, with_prior
 from exactlearn.scoring.properties import Domain, is_convex
 from exactlearn.scoring.scores import Score, score_tolerance, total_score, total_weight
 from exactlearn.scoring.terms import TermTables
@@ -109,7 +109,7 @@ class Task:
             required=self.rules.required,
             forbidden=self.rules.forbidden,
             budget=budget,
-            prune=is_uniform(self.rules.prior),
+            prune=prefers_subsets(self.rules.prior),
             on_progress=lambda done, of: control.look(),
             control=control,
         )

@@ -57,7 +57,8 @@ from exactlearn.reporting.records import (
     size_in_words,
 )
 from exactlearn.reporting.svg_picture import FIGURES
-from exactlearn.scoring.prior import is_uniform
+from exactlearn.scoring.prior import priced, prior_in_words
+from exactlearn.structure.network_price import network_price
 
 MEANINGS = {
     "loss_of_next_best": "score of the completed table; the network and all other cells stay",
@@ -92,9 +93,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
             "No cell is missing: what is learned is the best network of the table"
         )
     options, choice = with_chosen_ess(data, options, output.note)
-    prior = prior_of(options.prior)
-    if not is_uniform(prior):
-        output.note("Score and bound hold the logarithm of the prior")
+    prior = priced(prior_of(options.prior), options.cell_weight, data.cardinalities)
+    if remark := prior_in_words(prior):
+        output.note(remark.capitalize())
     search = incomplete_options(data, options)
     directions = known_directions(search["required"], search["forbidden"])
 
@@ -128,6 +129,9 @@ def run_augment(options: Augment, output: Output) -> Answer:
     status = str(result.status)
     certainty: dict[str, Any] = {}
     keys: dict[str, Any] = {}
+    price = network_price(prior, result)
+    if price is not None:
+        keys |= price.to_dict()
     if result.parents is not None and status != "interrupted":
         with output.progress_display("posteriors of the cells"):
             certainty = _certainty(data, result, options, control, output)

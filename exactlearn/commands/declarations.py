@@ -183,6 +183,11 @@ class Solve(
         Prior over networks: uniform, fair to each number of parents, or a CSV file with the columns
         parent, child and probability. Scores then hold its logarithm: the optimum is the most
         probable network.
+    cell_weight
+        Price in nats of each cell of the network's tables, for smaller networks, or auto: the
+        largest whose networks predict held-out rows as well as any, by cross-validation. Status,
+        score, bound and gap hold the price; the true score, what was given up of it and the size
+        stand beside them.
     counts
         Counts of families with missing cells: expected under a network that structural EM
         learns; estimated without inference, by d-mcar and f-mcar where cells are missing
@@ -237,7 +242,7 @@ class Solve(
         "bootstrap.json",
     )
     groups: ClassVar = {
-        "Score": "prior counts probability",
+        "Score": "prior cell_weight counts probability",
         "Search": "solver start gap max_clique threads greediness restarts",
         "Several networks": "best classes bootstrap",
         "Output": "certificate",
@@ -255,6 +260,7 @@ class Solve(
         None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
     )
     prior: str = _prior(hidden=True)
+    cell_weight: float | Literal["auto"] = 0.0
     counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",), hidden=True)
     max_clique: int | None = option(
@@ -285,6 +291,7 @@ class Solve(
 _NOT_OF_CLASSES = (
     "start",
     "prior",
+    "cell_weight",
     "counts",
     "gap",
     "max_clique",
@@ -312,6 +319,8 @@ class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
     ----------
     prior
         Prior over networks, as for 'solve': score and bound hold its logarithm.
+    cell_weight
+        Price in nats of each cell of the network's tables, as for 'solve': score and bound hold it.
     best
         List the K best solutions (network and completion), proven by branching.
     truth
@@ -333,12 +342,13 @@ class Augment(OfTable, sections.IncompleteLearning, sections.Search, Kept):
         "completed.csv",
     )
     groups: ClassVar = {
-        "Score": "prior",
+        "Score": "prior cell_weight",
         "Several networks": "best",
         "Output": "truth",
     }
 
     prior: str = _prior(hidden=True, excludes=("best",))
+    cell_weight: float = option(0.0, excludes=("best",))
     best: int | None = option(None, least=1, metavar="K")
     truth: str | None = option(None, reads=True, metavar="COMPLETE.csv")
 

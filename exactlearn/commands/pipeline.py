@@ -47,7 +47,7 @@ from exactlearn.structure.structure_posterior import StructurePosterior
 NEED_ROWS = {
     *sections.Criterion.known(),
     *sections.Reading.known(),
-    *("counts", "bootstrap", "smoothing", "max_clique"),
+    *("counts", "bootstrap", "smoothing", "max_clique", "cell_weight"),
 }
 """Options that have no meaning for given local scores."""
 

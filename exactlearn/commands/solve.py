@@ -4,7 +4,7 @@ The structure is learned as by :func:`exactlearn.learn`
 (:mod:`exactlearn.structure.structure_search`); this module shows all that the search found.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -42,7 +42,7 @@ from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.bounded_cliques import BoundedCliques
 from exactlearn.structure.equivalence_search import EquivalenceSearch
-from exactlearn.structure.ess_choice import ESSChoice
+from exactlearn.structure.network_price import SearchResult
 from exactlearn.structure.posterior import (
     COUNTS,
     posterior_of_structure,
@@ -50,11 +50,7 @@ from exactlearn.structure.posterior import (
 )
 from exactlearn.structure.selection import Scored, Scoring, fitted_network
 from exactlearn.structure.structure_posterior import StructurePosterior
-from exactlearn.structure.structure_search import (
-    LearnedStructure,
-    SearchResult,
-    learned_structure,
-)
+from exactlearn.structure.structure_search import LearnedStructure, learned_structure
 
 _MEANINGS = {
     "bdeu": "difference of the log marginal likelihoods under BDeu",
@@ -122,10 +118,10 @@ class _Task:
             if self.data is None:
                 search["scores"] = read_text(place(options.source))
 
-        def on_score(choice: ESSChoice | None) -> None:
-            if choice is not None:
+        def on_score(choices: Mapping[str, Any]) -> None:
+            for key, choice in choices.items():
                 self.output.note(choice.reason)
-                self.record["ess"] = choice.to_dict()
+                self.record[key] = choice.to_dict()
             if self.data is not None and not self.data.is_complete:
                 self.record["counts"] = options.counts
             if options.solver not in CLASS_SEARCHES:
@@ -141,7 +137,7 @@ class _Task:
             self.source,
             self.clock,
             score=options.criterion,
-            **options.chosen("ess size_weight"),
+            **options.chosen("ess size_weight cell_weight"),
             on_score=on_score,
             on_scored=on_scored,
             on_event=outcome.keeping(display, self.artifacts),
@@ -214,6 +210,8 @@ def run(options: Solve, output: Output) -> Answer:
 
     # What was asked for beside the network, and how each part ended.
     added: dict[str, Any] = {}
+    if structure.price is not None:
+        added |= structure.price.to_dict()
     statuses: list[str] = [learned.status]
     writers: list[Callable[[], None]] = []
     if isinstance(learned, EquivalenceSearch):

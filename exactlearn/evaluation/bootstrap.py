@@ -281,7 +281,8 @@ def bootstrap(
     ------
     OptionError
         When there is no sample, no learner of that name, no variable that an arc names, or ``ess``
-        is ``auto``: :func:`exactlearn.choose_ess` chooses it for the table.
+        or ``cell_weight`` is ``auto``: :func:`exactlearn.choose_ess` and
+        :func:`exactlearn.learn` choose them for the table.
     ExactlearnError
         When no sample gave a network; says why.
 
@@ -301,9 +302,11 @@ def bootstrap(
     if (dataset.row_weights % 1 == 0).all():
         dataset = merge_rows([dataset])
     options = limits_by_name(options, dataset.names)  # a sample may leave columns out
-    if options.get("ess") == "auto":  # a sample repeats rows of folds
+    if "auto" in (options.get("ess"), options.get("cell_weight")):
+        # a sample repeats rows of folds
         raise OptionError(
-            "ess 'auto': give the number that el.choose_ess chooses for the table"
+            "ess or cell_weight 'auto': give the number that el.choose_ess chooses for the table, "
+            "or el.learn for cell_weight"
         )
     if not callable(learner):
         learner = named_learner(as_text(learner, "learner"))

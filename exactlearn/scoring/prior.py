@@ -5,11 +5,12 @@ sums over all networks stay what they are. ``uniform``: all DAGs are equally lik
 number of parents is, ``1 / C(n - 1, k)`` for a parent set of ``k`` (Friedman and Koller 2003,
 "Being Bayesian about network structure", equation 10). Beliefs: each listed arc is there with its
 probability, before acyclicity is asked for, and all other arcs with one half (Heckerman, Geiger and
-Chickering 1995; Castelo and Siebes 2000, "Priors on network structures").
+Chickering 1995; Castelo and Siebes 2000, "Priors on network structures"). A price for size is a
+prior, too: one that falls by a factor of ``exp(-weight)`` for each cell of a network's tables.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import lgamma
 from typing import Any, Literal
 
@@ -32,9 +33,61 @@ COLUMNS = ["parent", "child", "probability"]
 """Columns of a frame of beliefs."""
 
 
+@dataclass(frozen=True)
+class SizePrior:
+    """A prior that falls with the size of a network: ``P(G) exp(-weight cells(G))``.
+
+    Parameters
+    ----------
+    weight
+        Price of a cell in nats. The table of a family has a cell for each state of the child and
+        each configuration of its parents.
+    cardinalities
+        Number of states of each variable.
+    base
+        The prior ``P`` that is multiplied.
+    """
+
+    weight: float
+    cardinalities: tuple[int, ...]
+    base: Prior = "uniform"
+
+    def cells(self, problem: Problem) -> NDArray[np.float64]:
+        """Return the number of cells of each candidate's table, shape (m,)."""
+        states = np.asarray(self.cardinalities, np.float64)
+        cells = states[problem.child]
+        np.multiply.at(cells, owners(problem.member_first), states[problem.members])
+        return cells
+
+
+def priced(prior: Prior, weight: float, cardinalities: Iterable[int]) -> Prior:
+    """Return a prior with a price for each cell; the prior itself where the price is 0."""
+    if weight == 0:
+        return prior
+    return SizePrior(weight, tuple(map(int, cardinalities)), prior)
+
+
 def is_uniform(prior: Any) -> bool:
     """Return whether a prior is the uniform one."""
     return isinstance(prior, str) and prior == "uniform"
+
+
+def prefers_subsets(prior: Any) -> bool:
+    """Return whether no parent set is preferred to its subsets, so that dominated ones may leave.
+
+    Such are the uniform prior, and it with a price: a superset has more cells.
+    """
+    return is_uniform(prior.base if isinstance(prior, SizePrior) else prior)
+
+
+def prior_in_words(prior: Any) -> str:
+    """Return a remark on scores that hold the logarithm of a prior; empty for the uniform one."""
+    if is_uniform(prior):
+        return ""
+    if not isinstance(prior, SizePrior):
+        return "score and bound hold the logarithm of the prior"
+    price = f"status, score, bound and gap hold a price of {prior.weight:g} a cell"
+    return f"{prior_in_words(prior.base)}; {price}".removeprefix("; ")
 
 
 def with_prior(problem: Problem, prior: Any) -> Problem:
@@ -64,6 +117,8 @@ def with_prior(problem: Problem, prior: Any) -> Problem:
 
 def log_prior(problem: Problem, prior: Any) -> NDArray[np.float64]:
     """Return the logarithm of a prior for each candidate, shape (m,), up to a constant each."""
+    if isinstance(prior, SizePrior):
+        return log_prior(problem, prior.base) - prior.weight * prior.cells(problem)
     if isinstance(prior, str):
         if prior not in PRIORS:
             raise refusal("prior", f"one of {', '.join(PRIORS)}, or beliefs", prior)

@@ -14,7 +14,9 @@ from exactlearn.graphs.dag import named_parents
 from exactlearn.graphs.equivalence import Structured
 from exactlearn.graphs.orientation import reversible_arcs
 from exactlearn.solvers.problem import Arc
+from exactlearn.structure.cell_weight_choice import CellWeightChoice
 from exactlearn.structure.ess_choice import ESSChoice
+from exactlearn.structure.network_price import NetworkPrice
 from exactlearn.structure.selection import Counts
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 class LearnedNetwork(
     Structured,
     ByValue,
-    shown="status=claim score bound gap ess ess_choice arcs left_out dataset",
+    shown="status=claim score bound gap ess ess_choice price arcs left_out dataset",
 ):
     """A network learned from a table, with the proof state of its structure.
 
@@ -59,6 +61,11 @@ class LearnedNetwork(
         Equivalent sample size of the BDeu score; ``None`` with another score.
     ess_choice
         How it was chosen, where it was to be chosen.
+    cell_weight_choice
+        How the price of a cell was chosen, where it was to be chosen.
+    price
+        Size and true score, where cells have a price: status, score, bound and gap are then those
+        of the problem with the price.
     left_out
         Columns that were kept out, with the reason.
     directions
@@ -98,6 +105,8 @@ class LearnedNetwork(
     seconds: float = field(default=0.0, compare=False)
     ess: float | None = None
     ess_choice: ESSChoice | None = None
+    cell_weight_choice: CellWeightChoice | None = None
+    price: NetworkPrice | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     directions: frozenset[Arc] = frozenset()
     clique_tree: CliqueTree | None = None
@@ -145,6 +154,8 @@ class LearnedNetwork(
         record = {key: getattr(self, key) for key in (*keys, "left_out", "counts")}
         record["parents"] = named_parents(self.names, self.parents)
         record["reversible"] = self.reversible
+        if self.price is not None:
+            record |= self.price.to_dict()
         finite: dict[str, Any] = strict(record)
         return finite
 

@@ -14,6 +14,7 @@ from exactlearn._runtime import executors
 from exactlearn._runtime.argument_kinds import one_of
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.number_arguments import NUMBERS
 from exactlearn._runtime.variable_arguments import arcs_by_index
 from exactlearn.augmentation import Augmentation
 from exactlearn.bayesnet.complete_data import SMOOTHING
@@ -38,6 +39,7 @@ from exactlearn.solvers.constraints import (
 )
 from exactlearn.solvers.problem import Arc
 from exactlearn.structure.learned_network import LearnedNetwork
+from exactlearn.structure.network_price import SearchResult
 from exactlearn.structure.selection import (
     Counts,
     Scoring,
@@ -46,11 +48,7 @@ from exactlearn.structure.selection import (
     proofs_in_words,
     tiers_by_index,
 )
-from exactlearn.structure.structure_search import (
-    LearnedStructure,
-    SearchResult,
-    learned_structure,
-)
+from exactlearn.structure.structure_search import LearnedStructure, learned_structure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +64,7 @@ STRUCTURE_SHARE = 0.7
 
 @checked_arguments(
     missing=one_of(MISSING),
+    cell_weight=NUMBERS["cell_weight"].or_word("auto"),
     **dict.fromkeys(
         ("score", "required", "forbidden", "tiers", "prior"), lambda value, name: value
     ),
@@ -86,6 +85,7 @@ def learn(
     tiers: Sequence[Collection[str] | Collection[int]] = (),
     constraints: Sequence[Constraint] = (),
     prior: Prior = "uniform",
+    cell_weight: float | Literal["auto"] = 0.0,
     missing: Missing = "expected",
     counts: LearnedNetwork | BayesianNetwork | None = None,
     smoothing: float = SMOOTHING,
@@ -134,6 +134,11 @@ def learn(
         Prior over networks: ``uniform``, ``fair`` to each number of parents, or probabilities of
         arcs, as for :func:`exactlearn.posterior`. Scores then hold its logarithm, and the optimum
         is the most probable network.
+    cell_weight
+        Price in nats of each cell of the network's tables, for smaller networks: status, score,
+        bound and gap are then those of the problem with the price, and ``price`` of the result
+        holds the true score, what was given up of it, and the size. ``auto`` chooses the price by
+        cross-validation (:mod:`exactlearn.structure.cell_weight_choice`).
     missing
         How missing cells are dealt with. ``expected``: the counts are those expected under a
         network that structural EM learns; ``augment``: network and completion that score best
@@ -186,7 +191,7 @@ def learn(
     ColumnWarning
         Once, for all columns that are tidied.
     TimeLimitWarning
-        When the equivalent sample size was to be chosen, but the time was too short.
+        When the equivalent sample size or the price was to be chosen, but the time was too short.
 
     Examples
     --------
@@ -228,6 +233,7 @@ def learn(
             control if dataset.is_complete else control.part(STRUCTURE_SHARE),
             score=score,
             ess=ess,
+            cell_weight=cell_weight,
             method="augment" if augments else "selection",
             solver=solver,
             seed=seed,
@@ -238,9 +244,9 @@ def learn(
     scoring = structure.scoring
     scored = structure.scored
     result = structure.result
-    choice = structure.choice
-    if choice is not None and not choice.folds:
-        warn_caller(choice.reason, TimeLimitWarning)
+    for choice in structure.choices.values():
+        if not choice.folds:
+            warn_caller(choice.reason, TimeLimitWarning)
     if result.parents is None:
         raise _failure(result)
 
@@ -272,7 +278,9 @@ def learn(
         reason="; ".join(filter(None, remarks)),
         seconds=result.seconds,
         ess=scoring.score.ess if isinstance(scoring.score, BDeu) else None,
-        ess_choice=choice,
+        ess_choice=structure.choices.get("ess"),
+        cell_weight_choice=structure.choices.get("cell_weight_choice"),
+        price=structure.price,
         left_out=dataset.left_out,
         directions=known_directions(scoring.required, scoring.ruled_out),
         clique_tree=getattr(result, "clique_tree", None),
@@ -283,11 +291,9 @@ def learn(
 
 def _remarks(structure: LearnedStructure, max_parents: int | None) -> list[str]:
     """Return the reasons for the methods taken, and the counts and limits of score and proof."""
-    choice = structure.choice
     scored = structure.scored
-    remarks = (
-        [structure.reason] if choice is None else [choice.reason, structure.reason]
-    )
+    remarks = [choice.reason for choice in structure.choices.values()]
+    remarks.append(structure.reason)
     if scored is not None:
         max_clique = getattr(structure.result, "max_clique", None)
         proofs = proofs_in_words(structure.result.status, max_parents, max_clique)

@@ -27,7 +27,7 @@ from exactlearn.scoring.candidate_search import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_counts import CountsMethod, DeletionCounts
 from exactlearn.scoring.expected_counts import ExpectedCounts
-from exactlearn.scoring.prior import Prior, is_uniform, with_prior
+from exactlearn.scoring.prior import Prior, prefers_subsets, prior_in_words, with_prior
 from exactlearn.scoring.scores import BDeu, Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import (
@@ -54,9 +54,6 @@ AFTER_INTERRUPT = 0.5
 
 Counts = Literal["expected"] | CountsMethod
 
-PRIOR_REMARK = "score and bound hold the logarithm of the prior"
-"""Remark on a result whose scores hold a prior."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
@@ -74,8 +71,8 @@ class Scored:
         The counts that score, bound and proof refer to, where these are not the table's own.
     interrupted
         Whether Ctrl-C ended the scoring.
-    has_prior
-        Whether scores hold the logarithm of a prior.
+    prior_in_words
+        The prior whose logarithm scores hold, or the price of size.
     learned
         The counts of families with missing cells, and the network that they are expected under.
     """
@@ -85,7 +82,7 @@ class Scored:
     time_left: float | None = None
     counts_in_words: str = ""
     interrupted: bool = False
-    has_prior: bool = False
+    prior_in_words: str = ""
     learned: LearnedCounts | None = None
 
     @property
@@ -96,12 +93,7 @@ class Scored:
     @property
     def remarks(self) -> list[str]:
         """The counts and the prior that score, bound and proof refer to."""
-        remarks = []
-        if self.counts_in_words:
-            remarks.append(f"cells are missing: {self.counts_in_words}")
-        if self.has_prior:
-            remarks.append(PRIOR_REMARK)
-        return remarks
+        return [*filter(None, (self.counts_in_words, self.prior_in_words))]
 
     def judged(self, result: Result) -> Result:
         """Return the result of the problem as one of the data.
@@ -182,11 +174,6 @@ class Scoring:
         return ruled_out_arcs(self.forbidden, self.constraints)
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether all networks are equally likely before the data."""
-        return is_uniform(self.prior)
-
-    @property
     def keywords(self) -> dict[str, Any]:
         """The score, its search and the constraints as keywords of `learn`."""
         names = ("score", "max_parents", "scoring_time", "prior", "seed")
@@ -241,7 +228,8 @@ class Scoring:
             # candidates.
             is_removable = all(c.removable for c in self.constraints)
             is_single = not (self.constraints and self.required)
-            prune = not self.every and is_removable and is_single and self.is_uniform
+            may_prune = is_removable and is_single and prefers_subsets(self.prior)
+            prune = may_prune and not self.every
             problem = candidate_parent_sets(
                 self.dataset,
                 self.score,
@@ -264,7 +252,7 @@ class Scoring:
         return Scored(
             problem=with_prior(problem, self.prior),
             cardinalities=self.dataset.cardinalities,
-            has_prior=not self.is_uniform,
+            prior_in_words=prior_in_words(self.prior),
             counts_in_words=counts_in_words,
             learned=learned,
         )
@@ -287,7 +275,10 @@ class Scoring:
             return None, None, ""
         # Deletion estimators need no network.
         if self.counts != "expected":
-            in_words = f"score, bound and proof are those of counts by {self.counts}"
+            in_words = (
+                "cells are missing: score, bound and proof are those of counts by "
+                f"{self.counts}"
+            )
             return None, DeletionCounts(self.counts), in_words
         learned = learned_counts(
             self.dataset,
@@ -306,7 +297,8 @@ class Scoring:
                 "a network by structural EM that was cut short, without the constraints"
             )
         in_words = (
-            f"score, bound and proof are those of expected counts, under {network}"
+            "cells are missing: score, bound and proof are those of expected counts, under "
+            f"{network}"
         )
         return learned, learned.counts, in_words
 

@@ -4,7 +4,7 @@
 it and parameters behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,17 +14,23 @@ from exactlearn.augmentation.node_relaxation import MAX_FAMILIES
 from exactlearn.augmentation.task import undecided_rows
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import n_families
+from exactlearn.scoring.prior import prior_in_words
 from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import BDeu, ScoreLike
-from exactlearn.solvers import Problem, Result
+from exactlearn.solvers import Problem
 from exactlearn.solvers.enumeration import Enumeration
+from exactlearn.structure.cell_weight_choice import with_cell_weight
 from exactlearn.structure.equivalence_search import (
-    EquivalenceSearch,
     equivalence_search,
 )
-from exactlearn.structure.ess_choice import ESSChoice, with_score
+from exactlearn.structure.ess_choice import with_score
+from exactlearn.structure.held_out_choice import HeldOutChoice
+from exactlearn.structure.network_price import (
+    NetworkPrice,
+    SearchResult,
+    network_price,
+)
 from exactlearn.structure.selection import (
-    PRIOR_REMARK,
     Scored,
     Scoring,
     select,
@@ -33,9 +39,6 @@ from exactlearn.structure.selection import (
 
 MAX_PROVEN_CELLS = 60
 """Most missing cells with which a proof of network and completion together is tried."""
-
-SearchResult = Result | Augmentation | EquivalenceSearch
-"""The end of a search for a structure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +55,11 @@ class LearnedStructure:
         The table and its score; ``None`` where local scores were given.
     scored
         The candidate parent sets; ``None`` where completions or classes were searched.
-    choice
-        How the equivalent sample size was chosen, where it was to be chosen.
+    choices
+        How numbers that were to be chosen were: of ``ess`` and ``cell_weight_choice``, as records
+        name them.
+    price
+        Size and true score of the network, where cells have a price.
     reason
         The method of augmentation, and why it was taken; empty without one.
     """
@@ -62,7 +68,8 @@ class LearnedStructure:
     listed: Enumeration | None
     scoring: Scoring | None
     scored: Scored | None
-    choice: ESSChoice | None
+    choices: Mapping[str, Any]
+    price: NetworkPrice | None
     reason: str
 
 
@@ -74,7 +81,8 @@ def learned_structure(
     score: ScoreLike = "bdeu",
     ess: float | Literal["auto"] = BDeu.ess,
     size_weight: float | None = None,
-    on_score: Callable[[ESSChoice | None], object] = lambda choice: None,
+    cell_weight: float | Literal["auto"] = 0.0,
+    on_score: Callable[[Mapping[str, Any]], object] = lambda choices: None,
     on_scored: Callable[[Scored], object] = lambda scored: None,
     on_event: OnEvent | None = None,
     **options: Any,
@@ -92,8 +100,10 @@ def learned_structure(
         of a search over equivalence classes.
     score, ess, size_weight
         As for :func:`~exactlearn.structure.ess_choice.with_score`.
+    cell_weight
+        As for :func:`~exactlearn.structure.cell_weight_choice.with_cell_weight`.
     on_score
-        Called with the choice of the equivalent sample size, if any, when the score is known.
+        Called with the choices of numbers, if any, when the score is known.
     on_scored
         Called with the candidate parent sets.
     on_event
@@ -103,7 +113,7 @@ def learned_structure(
         :func:`~exactlearn.augmentation.augment` or :func:`equivalence_search`.
     """
     scoring = None
-    choice = None
+    choices: dict[str, HeldOutChoice] = {}
     scored = None
     # The score and the candidate parent sets; Ctrl-C ends both, and leaves a network.
     with SearchControl().running():
@@ -117,7 +127,10 @@ def learned_structure(
                 size_weight=size_weight,
                 time_limit=clock.remaining,
             )
-            on_score(choice)
+            scoring, choices = with_cell_weight(scoring, cell_weight, clock.remaining)
+            if choice is not None:
+                choices["ess"] = choice
+            on_score(choices)
             if method == "selection":
                 scored = scoring.within(clock.remaining)
 
@@ -143,7 +156,13 @@ def learned_structure(
         listed=listed,
         scoring=scoring,
         scored=scored,
-        choice=choice,
+        choices=choices,
+        price=network_price(
+            getattr(scoring, "prior", None),
+            result,
+            scored,
+            clock.left,
+        ),
         reason=reason,
     )
 
@@ -172,9 +191,7 @@ def _augmented(scoring: Scoring, **options: Any) -> tuple[Augmentation, str]:
         **options,
     )
     reason = f"{n_cells} cells are missing, {reason}: network and completion together, by {method}"
-    if not scoring.is_uniform:
-        reason = f"{PRIOR_REMARK}; {reason}"
-    return result, reason
+    return result, f"{prior_in_words(scoring.prior)}; {reason}".removeprefix("; ")
 
 
 def _augmentation_method(scoring: Scoring, n_cells: int) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.scoring.deletion_counts import DeletionCounts
 from exactlearn.scoring.scores import BDeu, score_family
-from exactlearn.structure import ess_choice
+from exactlearn.structure import held_out_choice
 from exactlearn.structure.ess_choice import ESSChoice, choose_ess
 from tests.augmentation_oracle import all_dags, random_table
 from tests.interrupts import press_ctrl_c
@@ -102,7 +102,7 @@ def test_the_smallest_ess_within_one_standard_error_is_selected(seed, monkeypatc
             judged[value] += np.repeat(logs, held_out.row_weights.astype(int)).tolist()
             yield value, logs
 
-    monkeypatch.setattr(ess_choice, "_log_likelihoods", drawn)
+    monkeypatch.setattr(held_out_choice, "_log_likelihoods", drawn)
     choice = choose_ess(table, seed=seed, **FEW)
     means = {value: sum(rows) / len(rows) for value, rows in judged.items()}
     best = max(means, key=means.get)
@@ -205,7 +205,7 @@ def test_a_limit_leaves_the_folds_done_or_the_default(monkeypatch):
     assert choice == ESSChoice(1.0, {}, 0, 2)
     assert "the default, as the time was too short" in choice.reason
     searched = []
-    search = ess_choice.heuristic_network
+    search = held_out_choice.heuristic_network
 
     def interrupted(*args, **how):
         searched.append(args)
@@ -213,7 +213,7 @@ def test_a_limit_leaves_the_folds_done_or_the_default(monkeypatch):
             press_ctrl_c()
         return search(*args, **how)
 
-    monkeypatch.setattr(ess_choice, "heuristic_network", interrupted)
+    monkeypatch.setattr(held_out_choice, "heuristic_network", interrupted)
     stopped = choose_ess(complete_table(0), **FEW)
     assert stopped.folds == 1
     assert set(stopped.log_likelihood) == set(VALUES)
@@ -221,7 +221,7 @@ def test_a_limit_leaves_the_folds_done_or_the_default(monkeypatch):
 
 @pytest.mark.parametrize("done", range(len(VALUES) + 1))
 def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypatch):
-    tried, search = [], ess_choice.heuristic_network
+    tried, search = [], held_out_choice.heuristic_network
 
     def limited(problem, *args, control, **how):
         tried.append(problem)
@@ -229,7 +229,7 @@ def test_of_the_first_fold_the_values_tried_in_time_are_compared(done, monkeypat
             control.expire()
         return search(problem, *args, control=control, **how)
 
-    monkeypatch.setattr(ess_choice, "heuristic_network", limited)
+    monkeypatch.setattr(held_out_choice, "heuristic_network", limited)
     found = choose_ess(complete_table(0), **FEW)
     in_time = sorted(VALUES, key=lambda value: (value < 1, value))[:done]
     if done < 2:
@@ -266,15 +266,15 @@ def test_many_families_and_rows_are_cut(monkeypatch):
     table = make(rng.integers(0, 2, (300, 8)), [2] * 8)
     assert choose_ess(table, max_parents=None, **FEW).max_parents == 3
     for most in (8 * (1 + 7), 0):
-        monkeypatch.setattr(ess_choice, "MAX_FAMILIES", most)
+        monkeypatch.setattr(held_out_choice, "MAX_FAMILIES", most)
         assert choose_ess(table, **FEW).max_parents == 1
     monkeypatch.undo()
-    monkeypatch.setattr(ess_choice, "MAX_TOTAL_FAMILIES", 5 * 8 * (1 + 7))
-    monkeypatch.setattr(ess_choice, "MIN_FOLDS", 2)
+    monkeypatch.setattr(held_out_choice, "MAX_TOTAL_FAMILIES", 5 * 8 * (1 + 7))
+    monkeypatch.setattr(held_out_choice, "MIN_FOLDS", 2)
     assert choose_ess(table, max_parents=1, values=VALUES, folds=9).folds == 5
     assert choose_ess(table, max_parents=2, values=VALUES, folds=9).folds == 2
     monkeypatch.undo()
-    monkeypatch.setattr(ess_choice, "MAX_ROWS", 50)
+    monkeypatch.setattr(held_out_choice, "MAX_ROWS", 50)
     chosen = np.sort(np.random.default_rng(0).choice(300, 50, replace=False))
     some = replace(table, codes=table.codes[chosen])
     assert choose_ess(table, **FEW) == choose_ess(some, **FEW)
