@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands import sections
+from exactlearn.commands.choice_names import (
+    IMPUTERS,
+    METHODS,
+    PRIORS,
+    CountsName,
+    FitMethod,
+    KindName,
+    PosteriorCountsName,
+)
 from exactlearn.commands.declare import (
     Declared,
     argument,
@@ -19,55 +28,6 @@ from exactlearn.commands.declare import (
     with_default,
 )
 from exactlearn.errors import OptionError
-
-METHODS = (
-    "stacked",
-    "averaged",
-    "posterior",
-    "mpe",
-    "multiple",
-    "augmentation",
-    "mode",
-)
-"""Methods of an imputer, as in :mod:`exactlearn.imputation.methods`."""
-
-IMPUTERS = (
-    *("branching", "exact", "gadget", "t-local"),
-    *("structural-em", "structural-em-hard", "posterior-average"),
-    *("knn", "iterative", "logistic", "mice", "forest", "boosted"),
-)
-"""The other methods of completing a table there."""
-
-FitMethod = Literal[
-    "complete",
-    "em",
-    "cca",
-    "aca",
-    "d-mcar",
-    "f-mcar",
-    "d-mar",
-    "f-mar",
-    "id-mar",
-    "if-mar",
-]
-PosteriorCountsName = Literal[
-    "auto",
-    "average",
-    "expected",
-    "d-mcar",
-    "f-mcar",
-    "d-mar",
-    "f-mar",
-    "id-mar",
-    "if-mar",
-]
-CountsName = Literal[
-    "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
-]
-KindName = Literal["dag", "pattern", "cpdag"]
-
-PRIORS = ("uniform", "fair")
-"""Names of priors over networks, as in :mod:`exactlearn.scoring.prior`."""
 
 
 def _prior(**about: Any) -> Any:
@@ -498,8 +458,8 @@ class Compare(Imputing, sections.OnCluster):
         Processes.
     methods
         Methods to compare: branching, exact, gadget, t-local, mode, structural-em,
-        structural-em-hard, stacked, posterior, mpe, averaged, posterior-average (each cell by
-        all networks, and all completions where they are few); with scikit-learn also knn,
+        structural-em-hard, stacked, posterior, mpe, averaged, posterior-average, which takes each
+        cell by all networks, and all completions where they are few; with scikit-learn also knn,
         iterative, logistic, mice, forest, boosted.  [default: branching,t-local,mode, with 60
         seconds for each and each table unless --time-limit says another limit]
     truth

@@ -130,10 +130,11 @@ def log_prior(problem: Problem, prior: Any) -> NDArray[np.float64]:
 
 def _fair(problem: Problem) -> NDArray[np.float64]:
     """Return ``-log C(n - 1, k)`` for each candidate with ``k`` parents."""
-    most = max(problem.n_variables - 1, 0)
-    by_size = [
-        lgamma(k + 1) + lgamma(most - k + 1) - lgamma(most + 1) for k in range(most + 1)
-    ]
+    n_others = max(problem.n_variables - 1, 0)
+    by_size = []
+    for k in range(n_others + 1):
+        log_factorials = lgamma(k + 1) + lgamma(n_others - k + 1)
+        by_size.append(log_factorials - lgamma(n_others + 1))
     return np.array(by_size)[np.diff(problem.member_first)]
 
 
