@@ -198,7 +198,7 @@ class Criterion(Declared):
     )
     ess: float | Literal["auto"] = option(1.0, only="criterion=bdeu")
     max_parents: int | Literal["none"] = 3
-    size_weight: float | None = option(None, only="criterion=penalised")
+    size_weight: float | None = option(None, only="criterion=penalised", hidden=True)
     scoring_time: float | None = None
 
     @property

@@ -94,7 +94,8 @@ class BoundedCliques(
     def cliques(self) -> list[tuple[str, ...]]:
         """The variables of each clique, by name."""
         tree = self.clique_tree or CliqueTree((), ())
-        return [tuple(self.names[v] for v in clique) for clique in tree.cliques]
+        names = np.array(self.names, object)
+        return [tuple(names[list(clique)]) for clique in tree.cliques]
 
     def check(self, problem: Problem) -> None:
         """Recompute everything from the problem.

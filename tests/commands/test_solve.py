@@ -227,7 +227,7 @@ def test_support_counts_and_weighs_arcs():
     )
 
 
-def test_parent_sets_searched_best_first_take_nothing_from_a_probability():
+def test_a_search_best_first_keeps_the_probability_exact():
     words = ("solve", TABLE, "--max-parents", 2)
     record = run_json(*words, "--scoring-time", 60, "--probability", status=(0, 3))
     assert record["probability"] == run_json(*words)["probability"]

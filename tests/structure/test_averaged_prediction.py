@@ -172,7 +172,7 @@ def test_the_mean_effect_is_that_of_all_networks(posterior, table, cause, outcom
     assert totals.to_numpy() == pytest.approx(1.0)
 
 
-def test_the_interval_is_that_of_the_parameters_where_one_network_is_left(table):
+def test_one_network_leaves_the_interval_of_its_parameters(table):
     posterior = el.posterior(
         table,
         ess=2.0,
@@ -216,7 +216,7 @@ def test_what_has_no_parameters_is_refused(table):
             call()
 
 
-def test_effects_and_interventions_that_have_no_meaning_are_refused(posterior):
+def test_effects_without_a_meaning_are_refused(posterior):
     for call in (posterior.sample, posterior.mixture):
         with pytest.raises(OptionError, match="'n': expected a whole number from 1"):
             call(n=-1)
