@@ -643,7 +643,8 @@ class Compile(sections.ModelReading, sections.Reading, sections.Random):
         Merge nodes that are nearly alike, up to this divergence from the network in nats; with
         --data, up to this loss of log-likelihood per row.
     data
-        Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.
+        Collapse the nodes that no row reaches, fit the others to the rows, shrunk to the network as
+        far as predicts held-out rows best, and merge by them.
 
     Examples
     --------

@@ -35,12 +35,13 @@ from exactlearn.pdg.compile.compile import (
 from exactlearn.pdg.compile.unmerged import compile_unmerged
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.edge_counts import LearnedGraph
-from exactlearn.pdg.learn.hybrid import data_merges
+from exactlearn.pdg.learn.hybrid import data_merges, shrunk_to
 from exactlearn.queries.model_graphs import Model, as_graph
 from exactlearn.reporting.description import number
 from exactlearn.reporting.drawing import structure_drawing
 from exactlearn.reporting.records import compilation_record, graph_sizes, named_arcs
 from exactlearn.reporting.svg_picture import FIGURES, write_figure
+from exactlearn.scoring.scores import total_weight
 
 WRITE_TIME = 4e-7
 """Seconds that a graph takes to write for each of its cells: 14 million of munin1 took 5.5 s."""
@@ -81,14 +82,14 @@ def run_compile(options: Compile, output: Output) -> Answer:
                 after=write_time,
             )
         remarks = [compiled.message]
-        loss = {}
+        losses: dict[str, float] = {}
         if options.merge_budget is not None or rows is not None:
-            compiled, loss["loss"] = _merged(compiled, network, rows, options)
+            compiled, losses = _merged(compiled, network, rows, options)
             remarks.append(compiled.message)
         # a graph that takes longer to write than is left is not written
         seconds = write_time * compiled.graph.effective_size
         is_late = not fits(seconds, control)
-    record = compilation_record(compiled) | loss
+    record = compilation_record(compiled) | losses
     is_interrupted = control.is_stopped or not compiled.finished
     status = "interrupted" if is_interrupted else "done"
     if is_late:
@@ -111,23 +112,25 @@ def _merged(
     network: el.BayesianNetwork,
     rows: el.Dataset | None,
     options: Compile,
-) -> tuple[Compilation, float]:
+) -> tuple[Compilation, dict[str, float]]:
     """Merge nodes that are nearly alike, weighed by the graph or by rows.
 
     Returns
     -------
-    compiled, loss
-        The smaller graph, and the log-likelihood that it loses, in nats.
+    compiled, losses
+        The smaller graph, the log-likelihood that its merges lose, and by rows that which held-out
+        rows lose to the network, in nats for each row.
     """
     exact = compiled.graph
-    # One record of the graph's own: no record that the network holds possible becomes impossible.
-    merges = (
-        MergeSequence(exact)
-        if rows is None
-        else data_merges(exact, rows, smoothing=1.0)
-    )
+    merges = MergeSequence(exact) if rows is None else data_merges(exact, rows)
     merges.merge_until(loss=options.merge_budget or 0.0)
     graph = merges.merged()
+    losses = {"loss": merges.loss}
+    if rows is not None:
+        graph, choice = shrunk_to(exact, graph, rows, options.seed)
+        if rows.is_complete:
+            lost = network.log_likelihood(rows) - choice.log_likelihood
+            losses["held_out_loss"] = lost / total_weight(rows)
     next_loss, *_ = merges.next_loss()
     following = "none left"
     if isfinite(next_loss):
@@ -142,7 +145,7 @@ def _merged(
         f"nodes, effective size {exact.effective_size:,} -> {graph.effective_size:,} cells; "
         f"{following}",
     )
-    return merged, merges.loss
+    return merged, losses
 
 
 def run_learn_pdg(options: LearnPdg, output: Output) -> Answer:

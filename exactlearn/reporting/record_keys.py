@@ -36,6 +36,7 @@ UNITS: Mapping[str, Unit] = {
             "log_likelihood_before",
             "log_likelihood_difference",
             "log_likelihood_per_row",
+            "held_out_loss",
             "loss",
             "loss_difference",
             "loss_of_next_best",

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from exactlearn import read_dataset
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands import models as command
 from exactlearn.errors import TooLargeError
@@ -67,6 +68,20 @@ def test_merging_by_rows(tmp_path):
     assert far["status"] == "feasible"
     assert far["loss"] > 0
     assert far["effective_size"] < plain["effective_size"]
+
+
+def test_a_graph_fitted_to_few_rows_keeps_to_the_network(tmp_path):
+    """One pseudo-row a node left it to the rows, beside a printed loss of zero."""
+    rows, fresh = tmp_path / "rows.csv", tmp_path / "fresh.csv"
+    graph = tmp_path / "small.pdg.json"
+    run("simulate", "asia", "--rows", "60", "--seed", "1", "-o", rows)
+    run("simulate", "asia", "--rows", "5000", "--seed", "2", "-o", fresh)
+    record = run_json("compile", "asia", "--data", rows, "-o", graph)
+    network = read_bif(locate("asia", ".bif"))
+    lost = network.log_likelihood_rows(read_dataset(fresh)).mean()
+    lost -= read_pdg(graph).log_likelihood_rows(read_dataset(fresh)).mean()
+    assert lost < 0.05
+    assert abs(record["held_out_loss"]) < 0.1
 
 
 def test_a_first_graph_beyond_the_time_limit_is_given_up(monkeypatch, tmp_path):

@@ -43,9 +43,6 @@ class MergeSequence:
     cells
         What a node of each variable counts for when losses are compared per cell, shape
         (variables,); left out, its effective size.
-    estimates
-        What the parameters of merged nodes are in proportion to, laid out as ``masses``; left out,
-        the masses themselves, so that a state without mass becomes impossible.
     labels
         Of the nodes, shape (nodes,): those of different labels merge only after `join_labels`.
         Nodes of a variable with one label have the same successors. Left out, all have one label.
@@ -61,7 +58,6 @@ class MergeSequence:
         graph: DecisionGraph,
         masses: NDArray[np.float64] | None = None,
         cells: NDArray[np.int64] | None = None,
-        estimates: NDArray[np.float64] | None = None,
         labels: NDArray[np.integer] | None = None,
     ) -> None:
         pairs = int((graph.node_counts.astype(float) ** 2).sum())
@@ -74,14 +70,11 @@ class MergeSequence:
             masses = node_probabilities(graph)
         self.graph = graph
         self.loss = 0.0
-        # Masses and estimates of each node, a row a node, with zeros behind the last state.
+        # Masses of each node, a row a node, with zeros behind the last state.
         self._n_states = np.diff(graph.parameter_offsets)
         self._is_state = np.arange(self._n_states.max()) < self._n_states[:, None]
         self._mass = np.zeros(self._is_state.shape)
         self._mass[self._is_state] = masses
-        self._estimate = self._mass.copy()
-        if estimates is not None:
-            self._estimate[self._is_state] = estimates
         self._information = information(self._mass)
         # The successors of each node, one after the other, and its predecessors.
         self._successors = graph.successors.copy()
@@ -185,12 +178,9 @@ class MergeSequence:
         is_kept = into == np.arange(graph.n_nodes)
         for node in np.flatnonzero(~is_kept).tolist():
             into[node] = into[into[node]]
-        # What merged nodes are estimated from adds up.
-        estimates = np.zeros_like(self._estimate)
-        np.add.at(estimates, into, self._estimate)
         of_states = np.repeat(is_kept, self._n_states)
         of_successors = np.repeat(is_kept, np.diff(graph.successor_offsets))
-        estimated = graph.with_counts(estimates[self._is_state])
+        estimated = graph.with_counts(self._mass[self._is_state])
         return replace(
             graph,
             variable=graph.variable[is_kept],

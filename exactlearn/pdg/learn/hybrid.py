@@ -33,6 +33,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_smoothing, fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork, NetworkLike
+from exactlearn.bayesnet.smoothing_choice import SmoothingChoice
 from exactlearn.data.alignment import aligned_codes, aligned_table
 from exactlearn.data.counts import bic_size_weight, size_weight_of
 from exactlearn.data.dataset import (
@@ -59,8 +60,10 @@ from exactlearn.pdg.learn.edge_counts import (
 )
 from exactlearn.pdg.learn.parameters import (
     Validation,
+    choose_graph_smoothing,
     cross_validated,
     estimated,
+    refine,
     smoothed_by_em,
     tuned_smoothing,
 )
@@ -372,7 +375,8 @@ def smallest_as_likely(
     Returns
     -------
     DecisionGraph
-        With the parameters that are most probable given the rows, not smoothed.
+        With parameters shrunk to those of the network, as in `shrunk_to`, so that no row that the
+        network holds possible is impossible; the log-likelihood is that before.
 
     Raises
     ------
@@ -394,22 +398,52 @@ def smallest_as_likely(
         "a graph as likely as its network needs",
         "`learn_hybrid` takes missing cells",
     )
-    merges = data_merges(compile_network(network, seed=seed), dataset)
+    graph = compile_network(network, seed=seed)
+    merges = data_merges(graph, dataset)
     first = log_likelihood(merges.merged(), dataset)
     merges.merge_until(loss=max(0.0, first - least) / total_weight(dataset))
-    return merges.merged()
+    return shrunk_to(graph, merges.merged(), dataset, seed)[0]
+
+
+def shrunk_to(
+    original: DecisionGraph,
+    graph: DecisionGraph,
+    dataset: Dataset,
+    seed: int = 0,
+) -> tuple[DecisionGraph, SmoothingChoice]:
+    """Return a graph with parameters of the rows shrunk to those of another graph.
+
+    Parameters
+    ----------
+    original
+        Gives the parameters that all others are shrunk to: the means of its nodes' over the rows
+        that reach them and a node of the ``graph`` together.
+    graph
+        The structure, over the same forest.
+    dataset
+        The rows; with missing cells, parameters are fitted by EM.
+    seed
+        Of the folds.
+
+    Returns
+    -------
+    graph, choice
+        The graph, and how many pseudo-rows of the original predict held-out rows best.
+    """
+    reference = Reference.of_graph(original, 1.0)
+    start = populate(reference, structure_of(graph)).graph
+    choice = choose_graph_smoothing(start, dataset, prior="start", seed=seed)
+    return refine(start, dataset, smoothing=choice.smoothing).model, choice
 
 
 def data_merges(
     graph: DecisionGraph,
     dataset: Dataset,
-    smoothing: float = 0.0,
 ) -> MergeSequence:
     """Return the merges of a graph without its unreached nodes, weighed by records.
 
     With missing cells, records count for what they are expected to reach under the graph. The
-    parameters of merged nodes are estimated from the records, and from ``smoothing`` more that
-    are distributed as the graph is.
+    parameters of all nodes are estimated from the records alone.
 
     Raises
     ------
@@ -424,9 +458,7 @@ def data_merges(
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
-    masses = per_record * counts
-    estimates = masses + smoothing * per_record * node_probabilities(small)
-    return MergeSequence(small, masses, estimates=estimates)
+    return MergeSequence(small, per_record * counts)
 
 
 def collapse_unreached(
