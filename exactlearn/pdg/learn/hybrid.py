@@ -23,7 +23,7 @@ than 1 in 1,000.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf, log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,13 +176,16 @@ def learn_hybrid(
                 smoothing=SMOOTHING,
             )
             path = partial(_redirected_graphs, **options)
-            validated = _validated(path, network, dataset, learn, seed, control)
-            if size_weights is None:
-                chosen = [validated.smallest]
-            else:
-                chosen = validated.best_of_each(len(scores))
+            candidates, choice = _validated(
+                path, network, dataset, learn, seed, control
+            )
+            numbers = [choice.smallest]
+            if size_weights is not None:
+                numbers = choice.best_of_each(len(scores))
+            strengths = choice.strengths
             graphs = (
-                (k % len(scores), validated.estimated(k, dataset, seed)) for k in chosen
+                (k % len(scores), estimated(candidates[k], dataset, strengths[k], seed))
+                for k in numbers
             )
         else:
             merged = _merged_graphs(network, dataset, **options)
@@ -283,32 +286,6 @@ def _smoothed(
             yield k, smoothed_by_em(graph, dataset, count, control.remaining)
 
 
-class _ValidatedGraphs(NamedTuple):
-    """Graphs of each share and score, in this order, and the choice among them."""
-
-    graphs: list[DecisionGraph]
-    choice: Validation
-
-    @property
-    def smallest(self) -> int:
-        """Number of the smallest graph that predicts as well as the best one."""
-        return self.choice.smallest
-
-    def best_of_each(self, n_scores: int) -> list[int]:
-        """Return the number of the graph of each score whose share predicts best."""
-        logs = self.choice.log_likelihoods
-        numbers = range(len(self.graphs))
-        return [
-            max(numbers[k::n_scores], key=logs.__getitem__)
-            for k in range(min(n_scores, len(numbers)))
-        ]
-
-    def estimated(self, number: int, dataset: Dataset, seed: int) -> DecisionGraph:
-        """Return a graph with its parameters shrunk as far as validation chose."""
-        strength = self.choice.strengths[number]
-        return estimated(self.graphs[number], dataset, strength, seed)
-
-
 def _validated(
     path: Callable[[BayesianNetwork, Dataset], list[DecisionGraph]],
     network: BayesianNetwork,
@@ -316,7 +293,7 @@ def _validated(
     learn: Callable[[Dataset], BayesianNetwork],
     seed: int,
     control: SearchControl,
-) -> _ValidatedGraphs:
+) -> tuple[list[DecisionGraph], Validation]:
     """Return graphs, and what validation chooses among them.
 
     Parameters
@@ -343,7 +320,7 @@ def _validated(
             seed=seed,
             control=control,
         )
-    return _ValidatedGraphs(graphs, validation)
+    return graphs, validation
 
 
 def validated_size_weights(total_weight: float) -> list[float]:
@@ -430,8 +407,7 @@ def shrunk_to(
     graph, choice
         The graph, and how many pseudo-rows of the original predict held-out rows best.
     """
-    reference = Reference.of_graph(original, 1.0)
-    start = populate(reference, structure_of(graph)).graph
+    start = populate(Reference.of_graph(original, 1.0), structure_of(graph)).graph
     choice = choose_graph_smoothing(start, dataset, prior="start", seed=seed)
     return refine(start, dataset, smoothing=choice.smoothing).model, choice
 
@@ -488,11 +464,10 @@ def collapse_unreached(
         If some variable has too many pairs of nodes to compare.
     """
     stays = _staying_nodes(pdg, dataset, least)
-    while _n_pairs(stays) > MOST_DIVERGENCES and least < inf:
+    while (n_pairs := _n_pairs(stays)) > MOST_DIVERGENCES and least < inf:
         least = 4 * least if least < total_weight(dataset) else inf
         stays = _staying_nodes(pdg, dataset, least)
     kept = {v: np.flatnonzero(stays[v]) for v in stays}
-    n_pairs = _n_pairs(stays)
     if n_pairs > MOST_DIVERGENCES:
         raise TooLargeError(
             f"{n_pairs:,} pairs of a variable's nodes to compare, the limit is"

@@ -221,6 +221,19 @@ class Validation(NamedTuple):
         """Return the choice without held-out rows: the last graph, by relative counts."""
         return cls((None,) * graphs, graphs - 1, (0.0,) * graphs)
 
+    def best_of_each(self, n_scores: int) -> list[int]:
+        """Return the number of the best graph of each score.
+
+        Parameters
+        ----------
+        n_scores
+            Graphs stand one for each score, again and again.
+        """
+        numbers = range(len(self.strengths))
+        scored = numbers[:n_scores]
+        logs = self.log_likelihoods
+        return [max(numbers[k::n_scores], key=logs.__getitem__) for k in scored]
+
 
 def cross_validated(
     learn: Callable[[Dataset], Sequence[DecisionGraph]],
