@@ -129,8 +129,7 @@ def run_augment(options: Augment, output: Output) -> Answer:
     status = str(result.status)
     certainty: dict[str, Any] = {}
     keys: dict[str, Any] = {}
-    price = network_price(prior, result)
-    if price is not None:
+    if price := network_price(prior, result):
         keys |= price.to_dict()
     if result.parents is not None and status != "interrupted":
         with output.progress_display("posteriors of the cells"):

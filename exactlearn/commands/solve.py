@@ -133,7 +133,7 @@ class _Task:
             self.output.detail(f"{scored.problem.n_candidates} candidate parent sets")
             display.stage("solving")
 
-        return learned_structure(
+        structure = learned_structure(
             self.source,
             self.clock,
             score=options.criterion,
@@ -143,6 +143,9 @@ class _Task:
             on_event=outcome.keeping(display, self.artifacts),
             **search,
         )
+        if structure.price is not None:
+            self.record.update(structure.price.to_dict())
+        return structure
 
     def artifacts(
         self, learned: SearchResult | Event, **added: Any
@@ -210,8 +213,6 @@ def run(options: Solve, output: Output) -> Answer:
 
     # What was asked for beside the network, and how each part ended.
     added: dict[str, Any] = {}
-    if structure.price is not None:
-        added |= structure.price.to_dict()
     statuses: list[str] = [learned.status]
     writers: list[Callable[[], None]] = []
     if isinstance(learned, EquivalenceSearch):

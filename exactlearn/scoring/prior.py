@@ -9,7 +9,7 @@ Chickering 1995; Castelo and Siebes 2000, "Priors on network structures"). A pri
 prior, too: one that falls by a factor of ``exp(-weight)`` for each cell of a network's tables.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma
 from typing import Any, Literal
@@ -52,12 +52,15 @@ class SizePrior:
     cardinalities: tuple[int, ...]
     base: Prior = "uniform"
 
-    def cells(self, problem: Problem) -> NDArray[np.float64]:
-        """Return the number of cells of each candidate's table, shape (m,)."""
-        states = np.asarray(self.cardinalities, np.float64)
-        cells = states[problem.child]
-        np.multiply.at(cells, owners(problem.member_first), states[problem.members])
-        return cells
+
+def family_cells(
+    problem: Problem, cardinalities: Sequence[int] | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the number of cells of each candidate's table, shape (m,)."""
+    states = np.asarray(cardinalities, np.float64)
+    cells = states[problem.child]
+    np.multiply.at(cells, owners(problem.member_first), states[problem.members])
+    return cells
 
 
 def priced(prior: Prior, weight: float, cardinalities: Iterable[int]) -> Prior:
@@ -118,7 +121,8 @@ def with_prior(problem: Problem, prior: Any) -> Problem:
 def log_prior(problem: Problem, prior: Any) -> NDArray[np.float64]:
     """Return the logarithm of a prior for each candidate, shape (m,), up to a constant each."""
     if isinstance(prior, SizePrior):
-        return log_prior(problem, prior.base) - prior.weight * prior.cells(problem)
+        cells = family_cells(problem, prior.cardinalities)
+        return log_prior(problem, prior.base) - prior.weight * cells
     if isinstance(prior, str):
         if prior not in PRIORS:
             raise refusal("prior", f"one of {', '.join(PRIORS)}, or beliefs", prior)

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
-from exactlearn._runtime.offsets import owners
 from exactlearn._runtime.tolerance import TOLERANCE, gap_between
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.triangulation import best_elimination_order
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import moral_graph
+from exactlearn.scoring.prior import family_cells
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.candidate_table import CandidateTable
 from exactlearn.structure.clique_annealing import (
@@ -184,11 +184,7 @@ def small_families(
     problem: Problem, cardinalities: NDArray[np.int64], max_clique: int
 ) -> Problem:
     """Return the problem with the candidates whose families have few enough configurations."""
-    bits = np.log(cardinalities)
-    parents = owners(problem.member_first)
-    sizes = np.bincount(parents, bits[problem.members], problem.n_candidates)
-    sizes += bits[problem.child]
-    return problem.select(sizes <= np.log(max_clique) + TOLERANCE)
+    return problem.select(family_cells(problem, cardinalities) <= max_clique)
 
 
 def _require_suitable(

@@ -28,7 +28,6 @@ class CellWeightChoice(HeldOutChoice):
 
     quantity = "cell weight"
     simplest = "largest"
-    default = 0.0
     argument = "cell_weight"
 
 

@@ -61,7 +61,6 @@ class ESSChoice(HeldOutChoice):
     """
 
     quantity = "equivalent sample size"
-    simplest = "smallest"
     default = BDeu.ess
     argument = "ess"
 
@@ -190,7 +189,7 @@ def auto_ess(
 
 
 def _objectives(values: Sequence[float]) -> dict[float, Objective]:
-    """Return what the networks of each equivalent sample size maximise."""
+    """Return the score and the prior that networks of each equivalent sample size maximise."""
     return {value: (BDeu(value), "uniform") for value in values}
 
 

@@ -51,8 +51,8 @@ INCOMPLETE_FOLDS = 5
 MIN_FOLDS = 3
 """Folds that :data:`MAX_TOTAL_FAMILIES` leaves at least."""
 
-MAX_TOTAL_FAMILIES = 3_000_000
-"""Families to score for each value, all folds together; where there are more, there are fewer
+MAX_TOTAL_FAMILIES = 15_000_000
+"""Families to score for all scores and folds together; where there are more, there are fewer
 folds."""
 
 MAX_FAMILIES = 5_000_000
@@ -96,8 +96,8 @@ class HeldOutChoice(Displayed, shown="reason"):
     # The name of the number in a sentence; which of several values is the simplest, "smallest" or
     # "largest"; the value where there is no time for a choice; and the argument that it is.
     quantity: ClassVar[str]
-    simplest: ClassVar[str]
-    default: ClassVar[float]
+    simplest: ClassVar[str] = "smallest"
+    default: ClassVar[float] = 0.0
     argument: ClassVar[str]
 
     @property
@@ -173,7 +173,8 @@ def choose(
     dataset = dataset.drawn(MAX_ROWS, np.random.default_rng(seed))
     max_parents = _affordable_parents(dataset.n_variables, max_parents)
     cure = f"give the {kind.quantity} as a number ({as_written(kind.argument, 1)})"
-    division = _division(dataset, folds, max_parents, seed, cure)
+    n_scores = len({id(score) for score, _ in objectives.values()})
+    division = _division(dataset, folds, n_scores, max_parents, seed, cure)
 
     # By value: an array for each fold that was done, the log-likelihoods of its rows.
     rows: dict[float, list[NDArray[np.float64]]] = {}
@@ -210,11 +211,17 @@ def _affordable_parents(n_variables: int, max_parents: int | None) -> int:
 
 
 def _division(
-    dataset: Dataset, folds: int | None, max_parents: int, seed: int, cure: str
+    dataset: Dataset,
+    folds: int | None,
+    n_scores: int,
+    max_parents: int,
+    seed: int,
+    cure: str,
 ) -> Folds:
     """Return the division of the rows; :data:`MAX_TOTAL_FAMILIES` limits the number of folds."""
     default = FOLDS if dataset.is_complete else INCOMPLETE_FOLDS
-    affordable = MAX_TOTAL_FAMILIES // n_families(dataset.n_variables, max_parents)
+    families = n_scores * n_families(dataset.n_variables, max_parents)
+    affordable = MAX_TOTAL_FAMILIES // families
     n_folds = min(folds or default, max(MIN_FOLDS, affordable))
     return divided(dataset.row_weights, n_folds, seed, cure)
 
@@ -322,15 +329,18 @@ def _log_likelihoods(
             return
     # By default an ess of 1, 4, 16, 64, then .25: values below one are chosen least often, so they
     # come last, where the time may be over.
+    scored = None
     for value in sorted(objectives, key=lambda value: (value < 1, value)):
         score, prior = objectives[value]
-        problem = candidate_parent_sets(
-            training,
-            score,
-            max_parents=max_parents,
-            counts=counts,
-            control=control,
-        )
+        if score is not scored:
+            scored = score
+            problem = candidate_parent_sets(
+                training,
+                score,
+                max_parents=max_parents,
+                counts=counts,
+                control=control,
+            )
         parents, _ = heuristic_network(
             with_prior(problem, prior),
             None,

@@ -1,14 +1,14 @@
 """Size and true score of a network that was learned with a price for each cell of its tables."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import inf, prod
+from math import inf
 from typing import Any
 
 from exactlearn._runtime.display import Displayed
 from exactlearn._runtime.files import strict
 from exactlearn._runtime.tolerance import gap_between
 from exactlearn.augmentation import Augmentation
+from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.triangulation import best_elimination_order, maximal_cliques
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.scoring.prior import Prior, SizePrior, with_prior
@@ -42,7 +42,8 @@ class NetworkPrice(
         No network allowed scores more than ``unpriced_score`` by more nats, without the price;
         ``inf`` where no such bound is proven.
     clique_tree_size
-        Configurations of all cliques of the best clique tree that was found.
+        Configurations of all cliques of the best clique tree that was found; with ``max_clique``,
+        of that which keeps the bound.
     largest_clique
         Configurations of its largest clique.
 
@@ -98,12 +99,16 @@ def network_price(
         best = solve(unpriced, start=result.parents, time_limit=time_limit)
         bound = scored.judged(best).bound
     states = prior.cardinalities
-    families = [(v, *members) for v, members in enumerate(result.parents)]
-    cells = sum(_configurations(families, states))
-    # The clique tree by the best elimination order that is found.
-    graph = moral_graph(result.parents)
-    cliques = maximal_cliques(graph, best_elimination_order(graph, states))
-    sizes = _configurations(cliques, states)
+    # A family has as many cells as a clique of its variables configurations.
+    families = tuple((v, *members) for v, members in enumerate(result.parents))
+    cells = CliqueTree(families, ()).size(states)
+    # The cliques that a search for bounded ones proves, or the best that are found.
+    tree = getattr(result, "clique_tree", None)
+    if tree is None:
+        graph = moral_graph(result.parents)
+        order = best_elimination_order(graph, states)
+        tree = CliqueTree(maximal_cliques(graph, order), ())
+    sizes = tree.clique_sizes(states)
     unpriced_score = result.score + prior.weight * cells
     return NetworkPrice(
         cell_weight=prior.weight,
@@ -113,8 +118,3 @@ def network_price(
         clique_tree_size=sum(sizes),
         largest_clique=max(sizes),
     )
-
-
-def _configurations(sets: Iterable[Iterable[int]], states: Sequence[int]) -> list[int]:
-    """Return the number of configurations of each set of variables."""
-    return [prod(map(states.__getitem__, members)) for members in sets]

@@ -228,8 +228,12 @@ class Scoring:
             # candidates.
             is_removable = all(c.removable for c in self.constraints)
             is_single = not (self.constraints and self.required)
-            may_prune = is_removable and is_single and prefers_subsets(self.prior)
-            prune = may_prune and not self.every
+            prune = (
+                not self.every
+                and is_removable
+                and is_single
+                and prefers_subsets(self.prior)
+            )
             problem = candidate_parent_sets(
                 self.dataset,
                 self.score,

@@ -230,3 +230,17 @@ def test_the_records_hold_the_price():
         augmented["score"] + augmented["cells"]
     )
     assert augmented["score_given_up"] is None
+
+
+def test_the_largest_clique_is_that_of_a_search_for_bounded_ones():
+    table = el.read_dataset("asia-mnar-complete")
+    learned = el.learn(table, cell_weight=0.1, max_clique=4)
+    sizes = learned.clique_tree.clique_sizes(table.cardinalities)
+    assert (learned.price.clique_tree_size, learned.price.largest_clique) == (
+        sum(sizes),
+        max(sizes),
+    )
+    free = el.learn(table).score
+    assert learned.price.score_given_up == pytest.approx(
+        free - learned.price.unpriced_score
+    )

@@ -269,7 +269,7 @@ def test_many_families_and_rows_are_cut(monkeypatch):
         monkeypatch.setattr(held_out_choice, "MAX_FAMILIES", most)
         assert choose_ess(table, **FEW).max_parents == 1
     monkeypatch.undo()
-    monkeypatch.setattr(held_out_choice, "MAX_TOTAL_FAMILIES", 5 * 8 * (1 + 7))
+    monkeypatch.setattr(held_out_choice, "MAX_TOTAL_FAMILIES", 5 * 4 * 8 * (1 + 7))
     monkeypatch.setattr(held_out_choice, "MIN_FOLDS", 2)
     assert choose_ess(table, max_parents=1, values=VALUES, folds=9).folds == 5
     assert choose_ess(table, max_parents=2, values=VALUES, folds=9).folds == 2
