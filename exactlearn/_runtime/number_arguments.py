@@ -133,7 +133,7 @@ FRACTION = real_number(0, 1)
 
 
 _NAMES: dict[NumberKind, str] = {
-    COUNT: "block_bytes candidate_parents components draws jobs k max_size memory_limit "
+    COUNT: "block_bytes candidate_parents components draws jobs k max_clique max_size memory_limit "
     "n networks replicates restarts starts t threads",
     SIZE: "iterations queries rows seed steps",
     SIZE.or_word(None): "max_parents",
