@@ -33,7 +33,6 @@ from exactlearn import (
     sl_curves,
     smallest_as_likely,
 )
-from exactlearn.pdg.learn.parameters import tuned_smoothing
 from experiments import generators
 from experiments.record import NOTHING_KEPT, Parts, Row
 from experiments.report import Tables, summary
@@ -376,7 +375,7 @@ def hybrid(
         found = smallest_as_likely(learned, train, least, seed=seed)
     except ExactlearnError:  # too large
         return [bn]
-    likeliest = tuned_smoothing(found, train, smoothing=0.0)
+    likeliest = refine(found, train, smoothing=0.0).model
     mean = float(likeliest.log_likelihood_rows(train).mean())
     pdg = judged(smoothed(found, train, seed), split) | {"train": mean, "label": "PDG"}
     is_as_likely = mean >= (least - 1e-6 * abs(least)) / train.n_rows
