@@ -220,7 +220,7 @@ class Solve(
         None, reads=True, metavar="NETWORK|RESULT.json|GRAPH", hidden=True
     )
     prior: str = _prior(hidden=True)
-    cell_weight: float | Literal["auto"] = 0.0
+    cell_weight: float | Literal["auto"] = option(0.0, hidden=True)
     counts: CountsName = "expected"
     gap: float = option(0.0, metavar="NATS", excludes=("best",), hidden=True)
     max_clique: int | None = option(
