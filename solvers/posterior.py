@@ -182,7 +182,7 @@ def posterior_of_selections(
     threads
         How many threads to use; ``None`` for as many as there are cores.
     on_progress
-        Called with the proportion that is done of the largest part.
+        Called with the proportion that is done; never for parts of some ten variables.
 
     Raises
     ------
@@ -213,10 +213,19 @@ def posterior_of_selections(
             f" that may form cycles with each other; the limit is {LIMIT} variables: sample"
             " networks by a Markov chain, give tiers, forbid arcs, or leave variables out"
         )
+    # A part takes time in proportion to the pairs of disjoint sets of its variables.
+    work = 3.0 ** np.bincount(labels)
     parts: list[Part] = []
-    for label in range(labels.max(initial=-1) + 1):
+    for label, proportion in enumerate(work / work.sum()):
+        done_before = work[:label].sum() / work.sum()
+
+        def of_all(
+            done: float, before: float = done_before, size: float = proportion
+        ) -> None:
+            on_progress(before + done * size)
+
         part = _summed(
-            problem, np.flatnonzero(labels == label), control, threads, on_progress
+            problem, np.flatnonzero(labels == label), control, threads, of_all
         )
         if part is None:
             return None

@@ -1,12 +1,12 @@
-"""Expected counts, posteriors, most probable and all completions of rows, by bucket elimination.
+"""Expected counts, posteriors, most probable and drawn completions of rows, by bucket elimination.
 
 Only the families that hold a missing variable of a row matter here: the others are constant. Each
 missing variable has a table over its bucket: the product of the families whose first eliminated
 missing variable it is, and of the messages that arrive. *Collecting* sends every table's sum (or
 maximum) over its own variable on to the next bucket; what the last ones send is the probability of
-the row (or of its most probable completion). *Distributing* turns the tables into posterior
-distributions, by the division of Hugin propagation (Jensen, Lauritzen and Olesen 1990, "Bayesian
-updating in causal probabilistic networks by local computations").
+the row (or of its most probable completion), but for the constant families. *Distributing* turns
+the tables into posterior distributions, by the division of Hugin propagation (Jensen, Lauritzen and
+Olesen 1990, "Bayesian updating in causal probabilistic networks by local computations").
 """
 
 from math import log
@@ -23,7 +23,13 @@ Codes = NDArray[np.int16]
 
 NO_COUNTS = np.empty(0)
 NO_POSTERIOR = np.empty((1, 0))
-"""Passed to kernels of inference, here and in decision graphs, for what is not wanted."""
+"""Passed for counts and posteriors that are not wanted."""
+
+SMALL = 2.0**-300
+"""Cells below it are multiplied by its inverse, and the more they are, the more often. A product
+with an entry of a table above 2^-722 then never underflows, however long it becomes."""
+
+LOG_SMALL = log(SMALL)
 
 
 def marginals(
@@ -33,7 +39,9 @@ def marginals(
     *,
     with_posterior: bool = True,
 ) -> tuple[Floats, Floats]:
-    """Return marginals and log-probabilities of rows, as `expect_families` writes them.
+    """Return posteriors of missing variables, and log-probabilities of the families that hold one.
+
+    Posteriors of observed variables are 0; families without a missing variable count nowhere.
 
     Raises
     ------
@@ -141,15 +149,35 @@ def add_marginal(
 
 @in_place_kernel
 def _multiply_cells(
-    cells: Floats,
+    space: Space,
     start: int,
     stop: int,
     table: Floats,
-    places: Numbers,
 ) -> None:
-    """Multiply cells by those at the places of a table."""
-    for c in range(stop - start):
-        cells[start + c] *= table[places[c]]
+    """Multiply cells by those at the places of a table, each with its own power of two."""
+    for c in range(start, stop):
+        product = space.cells[c] * table[space.places[c - start]]
+        if 0.0 < product < SMALL:
+            product /= SMALL
+            space.growths[c] += 1
+        space.cells[c] = product
+
+
+@in_place_kernel
+def _align_cells(space: Space, start: int, stop: int) -> int:
+    """Give the cells of a bucket one power of two, that of the largest; return how often it grew.
+
+    Cells that are smaller by more than all that a double spans become 0.
+    """
+    lowest = -1
+    for c in range(start, stop):
+        growth = space.growths[c]
+        if space.cells[c] > 0.0 and (lowest < 0 or growth < lowest):
+            lowest = growth
+    for c in range(start, stop):
+        for _ in range(lowest, space.growths[c]):
+            space.cells[c] *= SMALL
+    return max(lowest, 0)
 
 
 @in_place_kernel
@@ -291,6 +319,7 @@ def collect(
         space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
     for c in range(space.cell_first[m]):
         space.cells[c] = 1.0
+        space.growths[c] = 0
     # First eliminated first: the families of each bucket, then its message.
     total = 0.0
     cells = space.cells
@@ -301,7 +330,8 @@ def collect(
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_assigned(layout, row, layout.holder[t], v):
                 find_family(layout, row, layout.holder[t], i, space)
-                _multiply_cells(cells, start, stop, tables, space.places)
+                _multiply_cells(space, start, stop, tables)
+        total += LOG_SMALL * _align_cells(space, start, stop)
         r = layout.cardinality[v]
         first = space.message_first[i]
         largest = _send(cells, start, stop, r, maximise, space.messages, first)
@@ -314,7 +344,7 @@ def collect(
             find_message(layout, row, i, space)
             start = space.cell_first[parent]
             stop = space.cell_first[parent + 1]
-            _multiply_cells(cells, start, stop, space.messages, space.places)
+            _multiply_cells(space, start, stop, space.messages)
     return m, total
 
 
@@ -330,7 +360,7 @@ def _send(
 ) -> float:
     """Write the message of a bucket, and return its largest entry.
 
-    Entries are divided by it, as long products would underflow, unless it is zero.
+    Entries are divided by it unless it is zero.
 
     Parameters
     ----------
@@ -352,7 +382,7 @@ def _send(
         messages[last] = entry
         last += 1
         largest = max(largest, entry)
-    # Scaled to at most 1, so that long products do not underflow.
+    # Relative to the largest one.
     if largest > 0.0:
         for t in range(first, last):
             messages[t] /= largest

@@ -148,6 +148,8 @@ class Space(NamedTuple):
         The bucket that receives each one's message, or -1.
     member_first, members, cell_first, cells, message_first, messages
         Members, table and message of each bucket.
+    growths
+        How often each cell was multiplied by a power of two, lest a long product underflow.
     passed
         The message that each bucket gets back from its parent, laid out as ``messages``.
     scale
@@ -164,6 +166,7 @@ class Space(NamedTuple):
     members: NDArray[np.int64]
     cell_first: NDArray[np.int64]
     cells: Floats
+    growths: NDArray[np.int64]
     message_first: NDArray[np.int64]
     messages: Floats
     passed: Floats
@@ -200,6 +203,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
         members=np.zeros(n + len(layout.separator), np.int64),
         cell_first=np.zeros(n + 1, np.int64),
         cells=np.zeros(int(cells)),
+        growths=np.zeros(int(cells), np.int64),
         message_first=np.zeros(n + 1, np.int64),
         messages=np.zeros(entries),
         passed=np.zeros(entries),

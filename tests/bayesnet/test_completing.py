@@ -200,3 +200,27 @@ def test_rows_too_entangled_for_exact_inference_are_refused(monkeypatch):
     monkeypatch.setattr(buckets, "LARGEST_ROW", 4)
     with pytest.raises(TooLargeError, match="missing cells of one row depend"):
         posterior_cells(network, table)
+
+
+@pytest.mark.parametrize("case", ["alike", "torn"])
+def test_many_observed_children_do_not_underflow(case):
+    # P(child = y | parent), for both states of the parent
+    alike = [(0.5, 0.5001)] * 1100
+    torn = [(1e-3, 0.9)] * 200 + [(0.9, 1e-3)] * 200
+    of_yes = np.array(alike if case == "alike" else torn)
+    n = len(of_yes)
+    network = BayesianNetwork(
+        ("parent", *(f"x{v}" for v in range(n))),
+        (("n", "y"),) * (n + 1),
+        ((), *((0,),) * n),
+        (np.array([0.5, 0.5]), *(np.column_stack([1 - p, p]) for p in of_yes)),
+    )
+    row = np.ones((1, n + 1), int)
+    row[0, 0] = -1
+    table = Dataset(row, network.names, network.states)
+    logs = np.log(of_yes).sum(axis=0) + np.log(0.5)
+    total = np.logaddexp(*logs)
+    expected = np.exp(logs - total)
+    np.testing.assert_allclose(posterior_cells(network, table)[0], expected, atol=1e-9)
+    likelihood = network.log_likelihood_rows(table)
+    np.testing.assert_allclose(likelihood, [total], atol=1e-8)
