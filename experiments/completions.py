@@ -20,7 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from exactlearn import BDeu, Dataset, Imputer, Learning, graphs, impute
+import exactlearn as el
+from exactlearn import BDeu, Dataset, Imputer, Learning, impute
 from experiments.mechanisms import hide_cells
 from experiments.report import Tables
 from experiments.runner import Grid
@@ -73,7 +74,7 @@ def augmentation(
     row = judged(incomplete, full, found.values, found.probabilities)
     if source in BUNDLED and rows and found.parents is not None:
         truth = network(source, data).parents
-        row["shd"] = graphs.compare_structures(found.parents, truth).cpdag_shd
+        row["shd"] = el.graphs.compare_structures(found.parents, truth).cpdag_shd
     return row
 
 

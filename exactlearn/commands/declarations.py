@@ -8,15 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from exactlearn.commands import sections
-from exactlearn.commands.choice_names import (
-    IMPUTERS,
-    METHODS,
-    PRIORS,
-    CountsName,
-    FitMethod,
-    KindName,
-    PosteriorCountsName,
-)
 from exactlearn.commands.declare import (
     Declared,
     argument,
@@ -26,6 +17,15 @@ from exactlearn.commands.declare import (
     pairs,
     registered,
     with_default,
+)
+from exactlearn.commands.sections import (
+    IMPUTERS,
+    METHODS,
+    PRIORS,
+    CountsName,
+    FitMethod,
+    KindName,
+    PosteriorCountsName,
 )
 from exactlearn.errors import OptionError
 

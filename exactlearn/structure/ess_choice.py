@@ -53,8 +53,8 @@ class ESSChoice(HeldOutChoice):
     --------
     >>> import exactlearn as el
     >>> choice = ESSChoice(4.0, {1.0: -2.31, 4.0: -2.25, 16.0: -2.24}, folds=10, max_parents=3)
-    >>> choice.best, choice.to_dict()["value"]
-    (16.0, 4.0)
+    >>> choice.best, choice.ess, choice.to_dict()["value"]
+    (16.0, 4.0, 4.0)
     >>> print(choice.reason)
     equivalent sample size 4: the smallest of 1, 4, 16 whose networks predict held-out rows within
     one standard error of the best, 16
@@ -120,6 +120,7 @@ def choose_ess(
 
     Examples
     --------
+    >>> import numpy as np
     >>> copies = np.repeat(np.random.default_rng(1).integers(0, 2, (200, 1)), 3, axis=1)
     >>> data = Dataset(copies, ("a", "b", "c"), (("no", "yes"),) * 3)
     >>> choice = choose_ess(data, values=(1.0, 4.0))

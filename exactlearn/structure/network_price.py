@@ -50,9 +50,9 @@ class NetworkPrice(
     Examples
     --------
     >>> import exactlearn as el
-    >>> learned = el.learn(el.read_dataset("cancer-mcar-complete"), cell_weight=1)
+    >>> learned = el.learn(el.read_dataset("cancer-mcar-complete"), cell_weight=0.1)
     >>> learned.price.cells, learned.price.largest_clique
-    (16, 4)
+    (12, 4)
     """
 
     cell_weight: float

@@ -23,8 +23,7 @@ from exactlearn.scoring.scores import BDeu
 from exactlearn.scoring.set_sums import TableScorer
 from exactlearn.solvers import Problem, prover
 from exactlearn.solvers import solve as solve_problem
-from exactlearn.structure import selection
-from exactlearn.structure.ess_choice import choose_ess
+from exactlearn.structure import held_out_choice, selection
 from exactlearn.structure.learned_counts import learned_counts
 from tests.command_line import (
     PATIENCE,
@@ -37,7 +36,6 @@ from tests.command_line import (
 )
 from tests.interrupts import press_before, press_ctrl_c
 
-ess_choice_module = sys.modules[choose_ess.__module__]
 learned_counts_module = sys.modules[learned_counts.__module__]
 
 SCORES = """# three variables, the best two of them in a cycle
@@ -331,7 +329,7 @@ def test_without_time_the_network_is_that_of_structural_em(monkeypatch):
     ("module", "name", "ess"),
     [
         (learned_counts_module, "structural_em", 1),
-        (ess_choice_module, "choose_ess", "auto"),
+        (held_out_choice, "choose", "auto"),
     ],
 )
 def test_ctrl_c_before_the_search_leaves_a_network(module, name, ess, monkeypatch):

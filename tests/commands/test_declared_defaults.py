@@ -10,7 +10,7 @@ from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em, naive_bayes
 from exactlearn.bayesnet.complete_data import SMOOTHING
 from exactlearn.bayesnet.deletion import DELETION_METHODS
-from exactlearn.commands import choice_names, declarations, pipeline, sections
+from exactlearn.commands import declarations, pipeline, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
@@ -26,11 +26,11 @@ LEARNING = imputation.Learning()
 
 
 def test_names():
-    assert choice_names.METHODS == imputation.MODES
+    assert sections.METHODS == imputation.MODES
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
-    assert get_args(choice_names.KindName) == get_args(Kind)
-    assert get_args(choice_names.FitMethod) == ("complete", "em", *DELETION_METHODS)
+    assert get_args(sections.KindName) == get_args(Kind)
+    assert get_args(sections.FitMethod) == ("complete", "em", *DELETION_METHODS)
 
 
 def test_numbers():

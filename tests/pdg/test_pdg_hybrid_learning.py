@@ -270,7 +270,7 @@ def test_redirected_graphs_are_smaller_at_no_less_likelihood():
     assert log_likelihood(graph, test) > log_likelihood(merged, test) + 50
 
 
-def test_no_fresh_row_is_impossible_to_the_smallest_graph_as_likely():
+def test_the_smallest_graph_as_likely_takes_all_fresh_rows():
     """It had the relative counts of the rows, which are zero for what none of them has."""
     rng = np.random.default_rng(9)
     network = random_network(rng, 5)

@@ -114,7 +114,7 @@ def test_a_price_is_multiplied_into_another_prior():
     )
 
 
-def test_larger_prices_give_smaller_networks_of_lower_true_scores():
+def test_larger_prices_give_smaller_networks_of_lower_scores():
     table = el.read_dataset("asia-mnar-complete")
     prices = [el.learn(table, cell_weight=w).price for w in (0.01, 0.1, 1, 10)]
     sizes = [price.cells for price in prices]
