@@ -154,17 +154,10 @@ def learn_hybrid(
     check_smoothing(smoothing)
     total = total_weight(dataset)
     is_validated = smoothing is None and dataset.is_complete
-    if size_weights is not None:
-        weights = sorted(size_weights)
-    elif is_validated:
-        weights = validated_size_weights(total)
-    else:
-        weights = [bic_size_weight(total)]
-    scores = [StructureScore(weight) for weight in weights]
-    if not scores:
-        raise OptionError(
-            "no size_weight was given: give one at least, or leave them out"
-        )
+    default = (
+        validated_size_weights(total) if is_validated else [bic_size_weight(total)]
+    )
+    scores = _scores(default if size_weights is None else size_weights)
     models: list[LearnedGraph] = []
     graphs: Iterable[tuple[int, DecisionGraph]]
     with SearchControl.within(time_limit).running() as control:
@@ -199,6 +192,15 @@ def learn_hybrid(
                 break
         finished = not control.is_over
     return LearnedGraphs(tuple(models), finished)
+
+
+def _scores(size_weights: Sequence[float]) -> list[StructureScore]:
+    """Return the scores of some weights of the size, in rising order; refuse none at all."""
+    if not len(size_weights):
+        raise OptionError(
+            "no size_weight was given: give one at least, or leave them out"
+        )
+    return [StructureScore(weight) for weight in sorted(size_weights)]
 
 
 def _merged_graphs(
@@ -256,11 +258,11 @@ def _redirected_graphs(
     small = collapse_unreached(graph, rows, MIN_EXPECTED)
     weight = total_weight(rows)
     graphs: list[DecisionGraph] = []
-    for share in SHARES:
-        reference = Reference.of_graph(graph, share * weight)
-        if share < 1.0:
+    for model_share in SHARES:
+        reference = Reference.of_graph(graph, model_share * weight)
+        if model_share < 1.0:
             merged = merged_rows(rows)
-            subrows = Reference.of_rows(merged, graph.forest, 1.0 - share)
+            subrows = Reference.of_rows(merged, graph.forest, 1.0 - model_share)
             reference = reference.joined(subrows)
         populated = populate(reference, structure_of(small))
         for score in scores:
@@ -463,10 +465,12 @@ def collapse_unreached(
     TooLargeError
         If some variable has too many pairs of nodes to compare.
     """
-    stays = _staying_nodes(pdg, dataset, least)
-    while (n_pairs := _n_pairs(stays)) > MOST_DIVERGENCES and least < inf:
-        least = 4 * least if least < total_weight(dataset) else inf
-        stays = _staying_nodes(pdg, dataset, least)
+    threshold = least
+    stays = _staying_nodes(pdg, dataset, threshold)
+    while (n_pairs := _n_pairs(stays)) > MOST_DIVERGENCES and threshold < inf:
+        is_reached = threshold < total_weight(dataset)
+        threshold = 4 * threshold if is_reached else inf
+        stays = _staying_nodes(pdg, dataset, threshold)
     kept = {v: np.flatnonzero(stays[v]) for v in stays}
     if n_pairs > MOST_DIVERGENCES:
         raise TooLargeError(

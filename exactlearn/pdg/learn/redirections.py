@@ -99,9 +99,9 @@ class Reference:
 
     @classmethod
     def of_rows(
-        cls, rows: Dataset, forest: NDArray[np.int32], share: float = 1.0
+        cls, rows: Dataset, forest: NDArray[np.int32], weight: float = 1.0
     ) -> "Reference":
-        """Return the distinct subrows of complete rows, with a share of their weight."""
+        """Return the distinct subrows of complete rows, their weights times a factor."""
         children = forest_children(forest)
         labels = np.empty(rows.codes.shape[::-1], np.int64)
         parameters = {}
@@ -115,22 +115,22 @@ class Reference:
             parameters[v] = np.eye(r)[rows.codes[first, v]]
             successors[v] = np.repeat(below[:, first].T[:, None], r, axis=1)
             if forest[v] < 0:
-                weights = share * rows.row_weights
+                weights = weight * rows.row_weights
                 masses[v] = weight_by(labels[v], weights, len(first))
         return cls(rows, forest, parameters, successors, masses)
 
-    def joined(self, other: "Reference") -> "Reference":
+    def joined(self, second: "Reference") -> "Reference":
         """Return the configurations of two references over one forest."""
         parameters = {}
         successors = {}
         for v, first in self.successors.items():
             children = np.flatnonzero(self.forest == v).tolist()
             shifts = np.array([len(self.parameters[c]) for c in children], np.int64)
-            parts = (self.parameters[v], other.parameters[v])
+            parts = (self.parameters[v], second.parameters[v])
             parameters[v] = np.concatenate(parts)
-            successors[v] = np.concatenate((first, other.successors[v] + shifts))
+            successors[v] = np.concatenate((first, second.successors[v] + shifts))
         masses = {
-            v: np.concatenate((mass, other.masses[v]))
+            v: np.concatenate((mass, second.masses[v]))
             for v, mass in self.masses.items()
         }
         return replace(
@@ -246,15 +246,15 @@ def populate(reference: Reference, structure: Successors) -> PopulatedGraph:
     counts: dict[int, Floats] = {}
     for v in order:
         # The mass of each node with each configuration, of each state, and of each edge.
-        own = reference.parameters[v]
+        distributions = reference.parameters[v]
         edges = edge_masses[v].tocoo()
         pairs = (heads_into[v][edges.row], edges.col)
-        shape = (len(kept[v]), len(own))
+        shape = (len(kept[v]), len(distributions))
         nodes = csr_array(coo_array((edges.data, pairs), shape=shape)).tocoo()
-        counts[v] = np.asarray(nodes.tocsr() @ own)
-        flow = nodes.data[:, None] * own[nodes.col]
+        counts[v] = np.asarray(nodes.tocsr() @ distributions)
+        flow = nodes.data[:, None] * distributions[nodes.col]
         pair, state = np.nonzero(flow)
-        origins = nodes.row[pair] * own.shape[1] + state
+        origins = nodes.row[pair] * distributions.shape[1] + state
         for place, child in enumerate(children[v]):
             heads, origin = occupied(kept[v][:, :, place], counts[v])
             kept[v][:, :, place] = heads
