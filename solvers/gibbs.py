@@ -67,6 +67,9 @@ MAX_R_HAT = 1.2
 TARGET = 0.01
 """Largest standard error of an arc's probability at which sampling ends."""
 
+SAMPLING_TIME = 60.0
+"""Seconds of Markov chains for which no time limit is given."""
+
 Floats = NDArray[np.float64]
 
 
@@ -306,6 +309,16 @@ class Estimate(NamedTuple):
     r_hat: Floats
     effective_size: Floats
 
+    @property
+    def figures(self) -> dict[str, Floats]:
+        """Figures of arcs and ancestors by name, of estimates of shape (2, n, n)."""
+        return {
+            "error": self.error[0],
+            "r_hat": self.r_hat[0],
+            "effective_size": self.effective_size[0],
+            "ancestor_error": self.error[1],
+        }
+
 
 def estimated(means: Floats) -> Estimate:
     """Return the estimates from the means of batches, shape (chains, batches, ...).
@@ -380,13 +393,7 @@ class SampledNetworks(ByValue, shown="status problem error"):
     @property
     def diagnostics(self) -> dict[str, Floats]:
         """Standard errors, R-hat and effective sizes by name, shape (n, n) each."""
-        _, error, r_hat, effective_size = self.estimate
-        return {
-            "error": error[0],
-            "r_hat": r_hat[0],
-            "effective_size": effective_size[0],
-            "ancestor_error": error[1],
-        }
+        return self.estimate.figures
 
     def parent_sets(self, variable: int) -> dict[tuple[int, ...], float]:
         """Return the probability of each parent set of a variable, by index."""

@@ -1021,8 +1021,9 @@ class Posterior(sections.Reading, sections.Criterion, sections.Limited):
         Prior over networks: uniform, fair to each number of parents, or a CSV file with the columns
         parent, child and probability, where all other arcs have one half.
     counts
-        average: over all values of missing cells, exactly; auto: where that takes some ten seconds;
-        else counts of families with missing cells, as for 'solve'.
+        average: over all values of missing cells, exactly, or by Markov chains where these are too
+        many; auto: exactly where that takes some ten seconds, else 'expected'; else counts of
+        families with missing cells, as for 'solve'.
     method
         exact: sums over all networks; sampled: Markov chains over networks, until all arcs have
         standard errors below .01, and for 60 seconds at most where there is no --time-limit; auto:

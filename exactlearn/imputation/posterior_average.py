@@ -55,7 +55,8 @@ def impute(dataset: Dataset, learning: Learning) -> Imputed:
         frequent = averaged_posterior([independent(dataset)], dataset)
         return replace(Imputed.of(frequent), status="feasible")
     if isinstance(sure.networks, CompletionAverage):
-        return replace(Imputed.of(sure.networks.cells), parents=sure.best)
+        cells = sure.networks.cell_figures["probability"]
+        return replace(Imputed.of(cells), parents=sure.best)
     # Networks for expected counts, with the means of their parameters.
     mixture = sure.mixture(N_NETWORKS, smoothing=settled.smoothing, seed=learning.seed)
     distributions = [posterior_cells(network, dataset) for network in mixture.networks]

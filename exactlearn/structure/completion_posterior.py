@@ -7,8 +7,7 @@ one row changes at a time, so that few tables of families change
 (:mod:`exactlearn.scoring.incremental_tables`). Rows that are equal, missing cells included, are
 exchangeable: their completions count as multisets, each as often as its rows can be ordered.
 
-Where there are too many, completions are drawn (data augmentation, Tanner and Wong 1987): a network
-given the completed table, then each cell given the network and all other cells.
+Where there are too many, some are drawn (:mod:`exactlearn.structure.completion_sampling`).
 """
 
 from collections import Counter
@@ -30,7 +29,6 @@ from exactlearn._runtime.tolerance import TOLERANCE
 from exactlearn.augmentation.families import Families, FamilyRules
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import TooLargeError
 from exactlearn.scoring.prior import with_prior
 from exactlearn.scoring.scores import score_tolerance
 from exactlearn.scoring.terms import TermTables
@@ -191,10 +189,13 @@ class CompletedFamilies:
         self, values: NDArray[np.int64], some: Any = slice(None)
     ) -> NDArray[np.float64]:
         """Return the scores of all families, or of some, under completions, with the prior."""
-        families = self.families.take(some)
-        store = FamilyStore.of(self.dataset, values[0], self.tables, families)
         log_prior = self.problem.scores[some]
-        return np.asarray(store.scores_under(values) + log_prior)
+        return np.asarray(self.store(values[0], some).scores_under(values) + log_prior)
+
+    def store(self, values: NDArray[np.int64], some: Any = slice(None)) -> FamilyStore:
+        """Return all families, or some, tabulated under a completion, shape (cells,)."""
+        families = self.families.take(some)
+        return FamilyStore.of(self.dataset, values, self.tables, families)
 
     def average(
         self, values: NDArray[np.int64], log_orders: NDArray[np.float64]
@@ -253,18 +254,31 @@ class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
     ----------
     selections
         Probabilities of parent sets, arcs and ancestors.
-    families, classes
-        The families of the table, and its classes of equal rows with missing cells.
+    families
+        The families of the table.
+    listed
+        Returns, for numbers of completions, the states of all cells, shape (numbers, cells), and
+        logarithms of weights: the weight times ``exp(score)`` is what the completion adds to the
+        probability of a network.
     proportions
         Probability of each completion, shape (completions,).
-    cells
-        Probability of each state of each missing cell, shape (cells, most states).
+    cell_figures
+        The ``probability`` of each state of each missing cell, shape (cells, most states); sampled,
+        with its standard ``error``.
+    pair_figures
+        Figures of the certainty of estimates by name, shape (n, n); empty for sums.
     """
 
     families: CompletedFamilies
-    classes: Sequence[RowClass]
+    listed: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float64]]]
     proportions: NDArray[np.float64]
-    cells: NDArray[np.float64]
+    cell_figures: dict[str, NDArray[np.float64]]
+    pair_figures: dict[str, NDArray[np.float64]]
+
+    @property
+    def diagnostics(self) -> dict[str, NDArray[np.float64]]:
+        """Figures of the certainty of estimates by name, shape (n, n); empty for sums."""
+        return self.pair_figures
 
     def mass(self, networks: Sequence[Parents]) -> float:
         """Return the probability that some different networks have together."""
@@ -275,10 +289,9 @@ class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
         places = places.reshape(selections.shape)
         total = 0.0
         for numbers in _pieces(len(self.proportions), problem.n_variables):
-            values, log_orders = completions(self.classes, numbers)
+            values, log_weights = self.listed(numbers)
             scores = self.families.scores(values, needed)[:, places].sum(axis=2)
-            log_weights = scores + log_orders[:, None] - self.log_evidence
-            total += float(np.exp(log_weights).sum())
+            total += float(np.exp(scores + log_weights[:, None]).sum())
         return total
 
     def probability(self, parents: Parents) -> float:
@@ -291,7 +304,7 @@ class CompletionAverage(SummedNetworks, shown="status log_evidence error"):
         """Return the parents of each variable in ``n`` networks drawn independently."""
         drawn = []
         for number in rng.choice(len(self.proportions), n, p=self.proportions):
-            values, _ = completions(self.classes, np.array([number]))
+            values, _ = self.listed(np.array([number]))
             drawn += self.families.networks(values).draw(1, rng)
         return drawn
 
@@ -309,14 +322,14 @@ def average_over_completions(
     control: SearchControl,
     on_progress: Callable[[float], None] | None,
 ) -> CompletionAverage | None:
-    """Return the posterior over networks, averaged over completions.
+    """Return the posterior over networks, averaged over completions; ``None`` if that is too much.
 
     Parameters
     ----------
     scoring
         The incomplete table, its score, and what every network satisfies.
     way
-        Where that is too much: ``average`` raises, ``auto`` returns ``None``.
+        How much is affordable: ``average``, or less by ``auto``.
     control
         The clock.
     on_progress
@@ -327,7 +340,7 @@ def average_over_completions(
     OptionError, InfeasibleError, DataError
         As :meth:`CompletedFamilies.of`.
     TooLargeError
-        When there are too many completions or variables, or the control ends the sums.
+        When the control ends the sums.
     """
     weights = scoring.dataset.row_weights
     if way == "auto" and (weights.sum() > MAX_ROWS or (weights % 1).any()):
@@ -337,12 +350,7 @@ def average_over_completions(
     number = n_completions(classes)
     n = families.problem.n_variables
     if number * (3**n + OVERHEAD) > AVERAGES[way]:
-        if way == "auto":
-            return None
-        raise TooLargeError(
-            f"missing='average': sums over {number:.3g} completions of the missing cells and all"
-            f" networks of {n} variables would take hours; use missing='expected'"
-        )
+        return None
     return _averaged(families, classes, control, on_progress or (lambda done: None))
 
 
@@ -381,19 +389,28 @@ def _averaged(
     # Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
     n_changes = MAX_PIECE * max(row_class.cells.size for row_class in classes)
     of_change = score_tolerance(n, families.dataset.n_rows) - TOLERANCE
+    log_evidence = float(logsumexp(log_weights))
+
+    def listed(
+        numbers: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        values, log_orders = completions(classes, numbers)
+        return values, log_orders - log_evidence
+
     return CompletionAverage(
         selections=SelectionPosterior(
             problem=replace(families.problem, scores=scores),
             parts=(),
-            log_sum=float(logsumexp(log_weights)),
+            log_sum=log_evidence,
             candidates=candidates,
             arcs=families.problem.sum_by_arc(candidates),
             ancestors=ancestor_probabilities(non_descendants),
             error=n_changes * of_change,
         ),
         families=families,
-        classes=classes,
+        listed=listed,
         proportions=softmax(log_weights),
-        cells=cells,
+        cell_figures={"probability": cells},
+        pair_figures={},
         status="exact over completions",
     )

@@ -158,6 +158,4 @@ class SummedNetworks(NetworkDistribution, ByValue, shown="log_evidence error"):
         problem = self.selections.problem
         with SearchControl().running() as control:
             drawn = sample_selections(self.selections, n, rng, control)
-        return [
-            tuple(map(problem.parent_set, selection)) for selection in drawn.tolist()
-        ]
+        return list(map(problem.parent_sets, drawn))

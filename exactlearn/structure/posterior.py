@@ -19,7 +19,7 @@ from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.prior import Prior, with_prior
 from exactlearn.scoring.scores import BDeu, ScoreLike
 from exactlearn.solvers import solve
-from exactlearn.solvers.gibbs import sample_networks
+from exactlearn.solvers.gibbs import SAMPLING_TIME, sample_networks
 from exactlearn.solvers.posterior import LIMIT, largest_part, posterior_of_selections
 from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.structure.completion_posterior import (
@@ -27,6 +27,7 @@ from exactlearn.structure.completion_posterior import (
     average_over_completions,
     counts_for,
 )
+from exactlearn.structure.completion_sampling import sampled_average
 from exactlearn.structure.ess_choice import with_score
 from exactlearn.structure.learning import scoring_of
 from exactlearn.structure.network_distribution import (
@@ -49,9 +50,6 @@ Method = Literal["auto", "exact", "sampled"]
 """Sums over all networks, or Markov chains; ``auto`` for sums where they are possible."""
 
 METHODS = get_args(Method)
-
-SAMPLING_TIME = 60.0
-"""Seconds of Markov chains for which no time limit is given."""
 
 START_FRACTION = 0.2
 """Proportion of the time in which the network is searched that a Markov chain starts from."""
@@ -102,10 +100,12 @@ def posterior(
         refused.
     missing
         ``average``: over all completions of the missing cells, exactly
-        (:mod:`exactlearn.structure.completion_posterior`). Else how the counts of families with
-        missing cells are estimated: ``expected``, or a deletion estimator; the answer is then one
-        for these counts, and too sure of them. ``auto``: the average where it takes some ten
-        seconds at most, else ``expected``.
+        (:mod:`exactlearn.structure.completion_posterior`) where that takes a minute or two at most,
+        else by two Markov chains over completions and networks, up to 12 variables that may form
+        cycles with each other (:mod:`exactlearn.structure.completion_sampling`). Else how the
+        counts of families with missing cells are estimated: ``expected``, or a deletion estimator;
+        the answer is then one for these counts, and too sure of them. ``auto``: the exact average
+        where it takes some ten seconds at most, else ``expected``.
     prior
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs: a
         mapping of pairs (parent, child), or a frame with the columns ``parent``, ``child`` and
@@ -136,8 +136,8 @@ def posterior(
     InfeasibleError
         When the constraints exclude every network.
     TooLargeError
-        When there are too many completions for the average, the time is too short, or for exact
-        sums more than 20 variables may form cycles with each other.
+        When the time is too short; or when more than 20 variables may form cycles with each other
+        for exact sums, or more than 12 for an average over drawn completions.
     SolverError
         When rounding may change a probability by more than 1e-6.
 
@@ -241,6 +241,9 @@ def posterior_of_scoring(
     if is_averaged and not dataset.is_complete:
         with SearchControl(limit).running() as summing:
             average = average_over_completions(scoring, missing, summing, on_progress)
+            if average is None and missing == "average":
+                on_progress = on_progress or (lambda done: None)
+                average = sampled_average(scoring, summing, on_progress, seed)
         if average is not None:
             result = _around(
                 average, average.selections.problem, scoring.prior, control

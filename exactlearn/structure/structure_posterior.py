@@ -130,7 +130,8 @@ class StructurePosterior(
         """The way to the answer.
 
         ``exact``: all networks are summed, up to :attr:`error`. ``sampled``: by Markov chains, with
-        standard errors; ``interrupted`` if these were stopped.
+        standard errors; ``interrupted`` if these were stopped. ``exact over completions`` and
+        ``sampled over completions``: the same of networks and values of missing cells together.
         """
         return self.networks.status
 
@@ -435,7 +436,8 @@ class StructurePosterior(
     def cells(self) -> "pd.DataFrame":
         """Probability of each value of each missing cell, averaged over networks and completions.
 
-        Columns are ``row``, ``variable``, ``value`` and ``probability``.
+        Columns are ``row``, ``variable``, ``value`` and ``probability``; where completions are
+        sampled, also ``error``, the standard error.
 
         Raises
         ------
@@ -452,10 +454,12 @@ class StructurePosterior(
         dataset = self.networks.families.dataset
         variables = dataset.missing_cells[:, 1]
         frames = []
-        for state, probability in enumerate(self.networks.cells.T):
+        figures = self.networks.cell_figures
+        for state in range(dataset.cardinalities.max()):
             has_state = dataset.cardinalities[variables] > state
             frame = dataset.completion_frame(has_state * state)
-            frames.append(frame.assign(probability=probability)[has_state])
+            columns = {name: figure[:, state] for name, figure in figures.items()}
+            frames.append(frame.assign(**columns)[has_state])
         return pd.concat(frames).sort_index(kind="stable", ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:

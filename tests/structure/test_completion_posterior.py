@@ -1,6 +1,8 @@
 """The posterior over networks and completions, against all completions and all DAGs."""
 
+import signal
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -12,7 +14,12 @@ import exactlearn as el
 from exactlearn.augmentation import FamilyRules
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import ancestor_matrix
-from exactlearn.structure.completion_posterior import n_completions, row_classes
+from exactlearn.structure.completion_posterior import (
+    AVERAGES,
+    n_completions,
+    row_classes,
+)
+from exactlearn.structure.completion_sampling import sweeps
 from tests.augmentation_oracle import (
     allowed_dags,
     completions,
@@ -135,11 +142,78 @@ def test_a_complete_table_needs_no_average():
         averaged.cells  # noqa: B018
 
 
-def test_too_many_completions_are_refused_or_expected():
+def test_too_many_completions_are_sampled_or_expected():
     table = el.read_dataset("cancer-mcar")
     assert el.posterior(table, max_parents=2).claim == "exact for expected counts"
-    with pytest.raises(TooLargeError, match="use missing='expected'"):
-        el.posterior(table, missing="average")
+    sampled = el.posterior(table, max_parents=2, missing="average")
+    assert sampled.claim == "sampled over completions"
+    assert np.isnan(sampled.log_evidence)
+    assert "log_evidence" not in sampled.to_dict()
+    assert sampled.best_probability == sampled.probability(sampled.best) > 0.0
+    assert len(sampled.sample(3, seed=1)) == 3
+    sums = sampled.cells.groupby(["row", "variable"])["probability"].sum()
+    np.testing.assert_allclose(sums, 1.0, atol=1e-9)
+
+
+def test_completions_of_too_many_variables_are_refused():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=(12, 13))
+    codes[rng.random(codes.shape) < 0.2] = -1
+    table = el.Dataset(codes, tuple("abcdefghijklm"), (("n", "y"),) * 13)
+    with pytest.raises(TooLargeError, match=r"13 variables .* use missing='expected'"):
+        el.posterior(table, max_parents=1, missing="average")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_sampled_averages_are_within_their_errors_of_exact_ones(monkeypatch, seed):
+    table = random_table(np.random.default_rng(seed), 4, 12, 4)
+    exact = el.posterior(table)
+    monkeypatch.setitem(AVERAGES, "average", 0)
+    sampled = el.posterior(table, missing="average", seed=seed)
+    assert sampled.claim == "sampled over completions"
+    assert sampled.error <= 0.01
+    # within five standard errors, which are known from few batches
+    frame = sampled.to_frame().sort_values(["parent", "child"])
+    truth = exact.to_frame().sort_values(["parent", "child"])
+    for figure, error in (("probability", "error"), ("ancestor", "ancestor_error")):
+        difference = np.abs(frame[figure].to_numpy() - truth[figure].to_numpy())
+        assert (difference <= 5 * frame[error].to_numpy() + 1e-3).all()
+    cells = sampled.cells
+    difference = np.abs(cells["probability"] - exact.cells["probability"])
+    assert (difference <= 5 * cells["error"] + 1e-3).all()
+    for graph in exact.sample(5):
+        expected = exact.probability(graph)
+        assert sampled.probability(graph) == pytest.approx(expected, rel=0.2, abs=1e-3)
+    # equal seeds give equal estimates
+    again = el.posterior(table, missing="average", seed=seed)
+    np.testing.assert_array_equal(again.arcs, sampled.arcs)
+
+
+def test_sweeps_visit_completions_by_their_probability():
+    codes = np.array([[0, 0, 1], [1, 1, 0], [1, 1, 0], [0, -1, 1], [-1, 1, 0]])
+    table = el.Dataset(codes, ("a", "b", "c"), (("n", "y"),) * 3)
+    _, _, values, joint = enumerated(table, el.BDeu(1.0), FamilyRules.of(3))
+    families = el.posterior(table).networks.families
+    chain = sweeps(families, values[0], np.random.default_rng(5))
+    n_sweeps = 800
+    visited = np.array([values for values, *_ in islice(chain, n_sweeps)])
+    for completion, probability in zip(values, joint.sum(axis=1), strict=True):
+        frequency = (visited == completion).all(axis=1).mean()
+        # neighbouring sweeps depend on each other
+        error = np.sqrt(probability * (1 - probability) / (n_sweeps / 4))
+        assert frequency == pytest.approx(probability, abs=5 * error)
+
+
+def test_stopped_chains_keep_the_completions_that_they_drew():
+    table = el.read_dataset("cancer-mcar")
+    sampled = el.posterior(
+        table,
+        missing="average",
+        on_progress=lambda done: signal.raise_signal(signal.SIGINT),
+    )
+    assert sampled.status == "interrupted"
+    assert np.isfinite(sampled.networks.arc_errors).all()
+    assert len(sampled.cells) > 0
 
 
 def test_sampling_on_request_is_one_for_expected_counts():
@@ -153,6 +227,8 @@ def test_sampling_on_request_is_one_for_expected_counts():
 def test_a_limit_ends_the_average():
     with pytest.raises(TooLargeError, match="sums over all completions"):
         el.posterior(el.read_dataset("asia-mnar"), time_limit=1e-3)
+    with pytest.raises(TooLargeError, match="Markov chains over completions"):
+        el.posterior(el.read_dataset("cancer-mcar"), missing="average", time_limit=1e-3)
 
 
 def test_samples_follow_the_average():
