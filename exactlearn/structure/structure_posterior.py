@@ -238,7 +238,7 @@ class StructurePosterior(
         for network in networks:
             parents = parents_by_index(network, "networks", self.names)
             distinct.add(tuple(tuple(sorted(family)) for family in parents))
-        return self.networks.mass(list(distinct))
+        return self.networks.mass(list(distinct)) if distinct else 0.0
 
     @checked_arguments()
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedGraph]:

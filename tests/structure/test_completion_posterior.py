@@ -57,6 +57,7 @@ def assert_enumerated(posterior, table, score, rules, log_prior=lambda dag: 0.0)
     for k in (0, len(dags) // 2, len(dags) - 1):
         assert posterior.probability(dags[k]) == pytest.approx(of_dags[k], abs=1e-9)
     assert posterior.mass(dags) == pytest.approx(1.0, abs=1e-9)
+    assert posterior.mass([]) == 0.0
     # cells
     of_values = joint.sum(axis=1)
     expected = []
