@@ -1,10 +1,9 @@
 """Choosing candidates along an order of the variables, and orders that a linear program suggests.
 
-A candidate *needs* its parents. It can be chosen if all that it needs stands before its variable,
-and no bit set as wide as the problem is ever read.
+A candidate *needs* its parents: it can be chosen if all of them stand before its variable.
 
-Kernels that search count the candidates they look at in ``work[0]``: budget is bounded by counts,
-and the same seed gives the same answer.
+Kernels that search count the candidates they look at in ``work[0]``. Budgets are counts of these
+rather than seconds, so that a seed gives the same answer everywhere.
 """
 
 from typing import NamedTuple
@@ -30,14 +29,14 @@ Else moves between two ways to miss a candidate could seem to help in turns for 
 """
 
 Counts = NDArray[np.int64]
-"""What a search has done: candidates looked at, and more."""
+"""Counters of a search: place 0 counts the candidates that it looked at."""
 
 BEFORE = -1
 BEHIND = 2**62
 """Positions before and behind all variables."""
 
 TIE = 1e-6
-"""Difference of two missing weights that does not count."""
+"""Difference of two weights, as :func:`place_by_weight` has them, that does not count."""
 
 
 class Lists(NamedTuple):
@@ -166,9 +165,9 @@ def total_of(scores: NDArray[np.float64], selection: NDArray[np.int64]) -> float
 def place_by_weight(lists: Lists, weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Order the variables: next comes the one that can be placed and misses the least.
 
-    A variable misses ``1 - (weight of its candidates inside what is placed)``, and by the score it
-    loses on its best candidate where that is a tie. With the values of a linear program's
-    solution as weights this is a rounding of that solution.
+    Where none can be placed, one is all the same. A variable misses ``1 - (weight of its candidates
+    inside what is placed)``; ties go to the one whose best candidate loses the least score. With
+    the values of a linear program's solution as weights this is a rounding of that solution.
     """
     n = len(lists.first) - 1
     child = owners(lists.first)

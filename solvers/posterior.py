@@ -71,7 +71,8 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
     def probabilities(self) -> NDArray[np.float64]:
         """Return the posterior probability of each candidate, shape (m,).
 
-        It is the sum over all sets of non-descendants that hold its parents.
+        It is the sum over all sets of non-descendants that hold its parents, of their probability
+        times its share of the parent sets inside.
         """
         probabilities = np.zeros(len(self.candidate))
         add_probabilities(
@@ -88,7 +89,7 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
         return probabilities
 
     def ancestors(self) -> NDArray[np.float64]:
-        """Return the probability that one variable is an ancestor of another one, shape (n, n)."""
+        """Return the probability that ``[i, j]`` are ancestor and descendant, shape (n, n)."""
         return ancestor_probabilities(
             self.sums.non_descendants * self.sums.parent_sums.high
         )
@@ -97,7 +98,7 @@ class Part(ByValue, shown="variables=n_variables candidates=candidate"):
 def ancestor_probabilities(
     non_descendants: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the probability that one variable is an ancestor of another one, shape (n, n).
+    """Return the probability that ``[i, j]`` are ancestor and descendant, shape (n, n).
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def posterior_of_selections(
 
 
 def require_sums(problem: Problem) -> None:
-    """Require constraints that leave out candidates one at a time, and an acyclic selection."""
+    """Refuse constraints on the whole network, and problems without an acyclic selection."""
     if problem.overall_constraints:
         described = problem.overall_constraints[0].describe(problem.names)
         raise OptionError(

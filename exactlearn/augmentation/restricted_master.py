@@ -1,9 +1,10 @@
 """The restricted master problem, a linear program whose duals are the best Lagrange multipliers.
 
-Columns are families with their local completions, and ``z[c, v]`` for each missing cell and state.
-Links keep the families of one payer whose local completions have state v in cell c below
-``z[c, v]``: those of children from the start, those of sinks where a solution violates them: a DAG
-has one sink of a set at most. Cluster inequalities keep the selection acyclic.
+Columns are families with their local completions, and ``1 - z[c, v]`` for each missing cell and
+state. Links keep the families of one payer (:mod:`exactlearn.augmentation.incomplete_rows` says who
+pays for a cell) whose local completions have state v in cell c below ``z[c, v]``: those of children
+from the start, those of sinks, of which a DAG has one in a set at most, where a solution violates
+them. Cluster inequalities keep the selection acyclic.
 """
 
 from collections import defaultdict
@@ -28,7 +29,8 @@ from exactlearn.solvers.separation import (
     violated_clusters,
 )
 
-# Clusters and sink links that enter between two linear programs, and the least violation of a link.
+# Clusters that a search yields, and sink links that enter, between two linear programs; and the
+# least violation of a link, which is also the least value of a completion that counts towards one.
 MAX_CLUSTERS = 20
 MAX_SINKS = 200
 LEAST_VIOLATION = 1e-3
@@ -123,7 +125,15 @@ class RestrictedMaster:
         self._known: set[tuple[int, bytes]] = set()
 
     def take(self, keep: NDArray[np.bool_], families: Families) -> "RestrictedMaster":
-        """Return the restricted master of some families, shape (m,), the network's among them."""
+        """Return the restricted master of the families that are kept, the network's among them.
+
+        Parameters
+        ----------
+        keep
+            Which families stay, shape (all families,).
+        families
+            Those, shape (m,).
+        """
         number = np.cumsum(keep) - 1
         network = number[list(self.network)].tolist()
         taken = RestrictedMaster(families, self._cells, network, self.values)
@@ -161,7 +171,7 @@ class RestrictedMaster:
         return True
 
     def reduced_cost(self, completion: LocalCompletion, solved: Solved) -> float:
-        """Return the reduced cost of a local completion."""
+        """Return the reduced cost of a local completion: above 0 where it may raise the optimum."""
         charge = float(solved.cell_multipliers[self.paid(completion)].sum())
         satisfied = self.satisfied.columns_of(completion.number)
         reward = float(solved.multipliers.values @ satisfied)
@@ -171,7 +181,7 @@ class RestrictedMaster:
     def paid(
         self, completion: LocalCompletion
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the payers that a local completion is, each with a cell and its state, (k,)."""
+        """Return payer, cell and state of each multiplier that a completion is charged, (k,)."""
         families = self.families
         cells = completion.cells
         states = completion.states
@@ -251,7 +261,7 @@ class RestrictedMaster:
         )
 
     def restrict(self, node: NodeRelaxation) -> None:
-        """Allow the local completions that a node allows; the network's own may be missing."""
+        """Bar the local completions that contradict a node, and add those of the network."""
         # fixed cells have their state; completions that contradict them are barred
         filled = node.cells.filled
         complement = np.where(filled[self._cell] == self._state, 0.0, 1.0)

@@ -76,7 +76,7 @@ def expect_families(
     counts: Floats,
     posterior: Floats,
 ) -> None:
-    """Add expected counts of the families with missing variables, and write posteriors.
+    """Add expected counts of the families with missing variables, and posteriors, to arrays.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def expect_families(
         Gains the weight of each row times the posterior probability of each configuration of each
         such family, laid out as ``tables``; may be empty.
     posterior
-        Receives the marginals of the missing variables, shape (rows, states of all variables);
-        other entries stay. May be empty.
+        Gains the marginals of the missing variables, shape (rows, states of all variables); other
+        entries stay. May be empty.
     """
     for i in range(len(codes)):
         row = codes[i]
@@ -200,13 +200,14 @@ def fill_cells(
         The row of ``codes`` that each row of ``filled`` completes, not falling, shape (filled,).
     uniform
         Numbers in [0, 1), shape (filled, variables), with which to draw from the joint posterior;
-        empty for the most probable states, of equally probable ones the first.
+        empty for the most probable states; of equally probable ones the first state of the variable
+        that is eliminated last, and so on backwards.
     filled
         Receives the completed rows, shape (filled, variables).
 
     Returns
     -------
-    The first row of ``codes`` that is impossible, or -1.
+    The first row of ``codes`` that is impossible, after which none is filled, or -1.
     """
     maximise = uniform.size == 0
     last = -1
@@ -417,7 +418,7 @@ def distribute(layout: Buckets, row: Codes, m: int, space: Space) -> None:
 
 @in_place_kernel
 def is_assigned(layout: Buckets, row: Codes, family: int, variable: int) -> bool:
-    """Return whether a family is in the bucket of a variable, its first missing one eliminated.
+    """Return whether no missing member of a family is eliminated before a variable that it holds.
 
     A pruned family is in none.
     """
@@ -447,7 +448,7 @@ def find_family(
 
 @in_place_kernel
 def find_message(layout: Buckets, row: Codes, bucket: int, space: Space) -> None:
-    """Write the places of the cells of a bucket's parent in its message."""
+    """Write where the cells of a bucket's parent are in the message of the bucket."""
     variables = space.members[
         space.member_first[bucket] : space.member_first[bucket + 1] - 1
     ]

@@ -3,7 +3,7 @@
 THESIS, Algorithm 4.6. The forests are those of networks learned from the rows, and one chain, in
 which a variable may depend on all before it: a relation of many variables, such as parity, shows in
 no pair of them. For each lambda, the largest first, a graph is learned over each forest, starting
-from that of the previous lambda as well, and the best graph is kept. The forest that the thesis
+from those of all larger lambdas as well, and the best graph is kept. The forest that the thesis
 grows by tests of independence (:mod:`~exactlearn.pdg.learn.forest_growth`) is one more where a
 significance is given. The forest of largest mutual information led to the same graphs on ASIA,
 CHILD, ALARM and INSURANCE, 500 and 1,000 rows.
@@ -80,7 +80,7 @@ def learn_direct(
     seed
         Of the searches for networks, of the roots of the forest that is grown, and of the folds.
     time_limit
-        Seconds for the search.
+        Seconds for the search; the pseudo-counts that are chosen after it take no limit.
     on_model
         Called with the best model so far of a weight after each forest.
 
@@ -195,7 +195,7 @@ def _improved(
     structures: dict[bytes, list[Successors]],
     control: SearchControl,
 ) -> Iterator[PopulatedGraph]:
-    """Yield the best graph over each forest, which the next lambda starts from as well."""
+    """Yield the best graph found over each forest, and add it to that forest's starts."""
     for k, (forest, starts) in enumerate(structures.items()):
         if k > 0 and control.is_over:
             break
