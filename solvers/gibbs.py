@@ -412,7 +412,8 @@ class SampledNetworks(ByValue, shown="status problem error"):
         selections, in_block, log_sum = self.draws
         agrees = (in_block | (selections == selection)).all(axis=1)
         log_weight = in_block @ self.problem.relative.scores[selection]
-        return float(np.mean(agrees * np.exp(log_weight - log_sum)))
+        log_probability = np.where(agrees, log_weight - log_sum, -np.inf)
+        return float(np.mean(np.exp(log_probability)))
 
     def mass(self, networks: Sequence[Sequence[Sequence[int]]]) -> float:
         """Return the probability that some different networks have together."""

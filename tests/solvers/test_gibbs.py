@@ -1,5 +1,6 @@
 """Blocked Gibbs sampling of DAGs against enumeration, and against exact sums."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -106,6 +107,23 @@ def test_the_probability_of_a_network():
     assert sampled.probability(best.parents) == pytest.approx(expected, abs=0.04)
     # three parents are none of its candidates
     assert sampled.probability([(1, 2, 3), *[()] * 6]) == 0.0
+
+
+def test_networks_far_from_all_draws_have_probability_zero():
+    problem = random_problem(7, 4.0, 2)
+    sampled = sample_networks(problem, solve(problem).parents, block_size=4)
+    # the worst parents among the variables before
+    worst = []
+    for v in range(7):
+        before = [
+            (score, family)
+            for family, score in problem.candidates(v)
+            if all(parent < v for parent in family)
+        ]
+        worst.append(min(before)[1])
+    log_sum = np.full_like(sampled.draws.log_sum, -1e4)
+    far = replace(sampled, draws=sampled.draws._replace(log_sum=log_sum))
+    assert far.probability(worst) == 0.0
 
 
 def ring(n, log_weight):
