@@ -11,7 +11,7 @@ prior, too: one that falls by a factor of ``exp(-weight)`` for each cell of a ne
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import lgamma
+from math import comb, log
 from typing import Any, Literal
 
 import numpy as np
@@ -135,10 +135,7 @@ def log_prior(problem: Problem, prior: Any) -> NDArray[np.float64]:
 def _fair(problem: Problem) -> NDArray[np.float64]:
     """Return ``-log C(n - 1, k)`` for each candidate with ``k`` parents."""
     n_others = max(problem.n_variables - 1, 0)
-    by_size = []
-    for k in range(n_others + 1):
-        log_factorials = lgamma(k + 1) + lgamma(n_others - k + 1)
-        by_size.append(log_factorials - lgamma(n_others + 1))
+    by_size = [-log(comb(n_others, k)) for k in range(n_others + 1)]
     return np.array(by_size)[np.diff(problem.member_first)]
 
 

@@ -34,6 +34,7 @@ from exactlearn.scoring.scores import score_tolerance
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers.parent_set_sums import POWERS, add_probabilities
 from exactlearn.solvers.posterior import (
+    MAX_ERROR,
     SelectionPosterior,
     ancestor_probabilities,
     parents_as_bits,
@@ -320,9 +321,12 @@ def average_over_completions(
     scoring: Scoring,
     way: str,
     control: SearchControl,
-    on_progress: Callable[[float], None] | None,
+    on_progress: Callable[[float], None],
 ) -> CompletionAverage | None:
     """Return the posterior over networks, averaged over completions; ``None`` if that is too much.
+
+    It is too much where it takes too long, or rounding may change a probability by more than 1e-6,
+    as with some ten thousands of rows.
 
     Parameters
     ----------
@@ -349,9 +353,20 @@ def average_over_completions(
     classes = row_classes(families.dataset)
     number = n_completions(classes)
     n = families.problem.n_variables
-    if number * (3**n + OVERHEAD) > AVERAGES[way]:
+    is_affordable = number * (3**n + OVERHEAD) <= AVERAGES[way]
+    if not is_affordable or _error(families, classes) > MAX_ERROR:
         return None
-    return _averaged(families, classes, control, on_progress or (lambda done: None))
+    return _averaged(families, classes, control, on_progress)
+
+
+def _error(families: CompletedFamilies, classes: list[RowClass]) -> float:
+    """Return a bound on the error of a probability by rounding.
+
+    Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
+    """
+    n_changes = MAX_PIECE * max(row_class.cells.size for row_class in classes)
+    tolerance = score_tolerance(families.problem.n_variables, families.dataset.n_rows)
+    return n_changes * (tolerance - TOLERANCE)
 
 
 def _averaged(
@@ -361,8 +376,7 @@ def _averaged(
     on_progress: Callable[[float], None],
 ) -> CompletionAverage:
     """Return the average over all completions."""
-    n = families.problem.n_variables
-    pieces = _pieces(n_completions(classes), n)
+    pieces = _pieces(n_completions(classes), families.problem.n_variables)
 
     def work(piece: int, space: None) -> tuple[NDArray[np.float64], ...]:
         return families.average(*completions(classes, pieces[piece]))
@@ -386,9 +400,6 @@ def _averaged(
     for row_class in classes:
         cells[row_class.cells] = cells[row_class.cells].mean(axis=0)
     log_weights = np.concatenate(by_piece)
-    # Scores follow the changes of cells within a piece; the sums themselves lose next to nothing.
-    n_changes = MAX_PIECE * max(row_class.cells.size for row_class in classes)
-    of_change = score_tolerance(n, families.dataset.n_rows) - TOLERANCE
     log_evidence = float(logsumexp(log_weights))
 
     def listed(
@@ -405,7 +416,7 @@ def _averaged(
             candidates=candidates,
             arcs=families.problem.sum_by_arc(candidates),
             ancestors=ancestor_probabilities(non_descendants),
-            error=n_changes * of_change,
+            error=_error(families, classes),
         ),
         families=families,
         listed=listed,

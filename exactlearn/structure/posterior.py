@@ -100,12 +100,13 @@ def posterior(
         refused.
     missing
         ``average``: over all completions of the missing cells, exactly
-        (:mod:`exactlearn.structure.completion_posterior`) where that takes a minute or two at most,
-        else by two Markov chains over completions and networks, up to 12 variables that may form
-        cycles with each other (:mod:`exactlearn.structure.completion_sampling`). Else how the
-        counts of families with missing cells are estimated: ``expected``, or a deletion estimator;
-        the answer is then one for these counts, and too sure of them. ``auto``: the exact average
-        where it takes some ten seconds at most, else ``expected``.
+        (:mod:`exactlearn.structure.completion_posterior`) where that takes a minute or two at most
+        and rounding changes no probability by more than 1e-6; else by two Markov chains over
+        completions and networks, up to 12 variables that may form cycles with each other
+        (:mod:`exactlearn.structure.completion_sampling`). Else how the counts of families with
+        missing cells are estimated: ``expected``, or a deletion estimator; the answer is then one
+        for these counts, and too sure of them. ``auto``: the exact average where it takes some ten
+        seconds at most, else ``expected``.
     prior
         ``uniform`` over all networks, ``fair`` over numbers of parents, or probabilities of arcs: a
         mapping of pairs (parent, child), or a frame with the columns ``parent``, ``child`` and
@@ -209,8 +210,9 @@ def posterior_of_structure(
     if scoring is not None:
         # All parent sets are scored, whatever the search took; its cluster may be closed.
         network = None if scored is None else scored.counts_network
-        scoring = replace(scoring, counts_network=network)
-        scoring = replace(scoring, scoring_time=None, cluster=None)
+        scoring = replace(
+            scoring, counts_network=network, scoring_time=None, cluster=None
+        )
         return posterior_of_scoring(scoring, control, method="exact")
     assert scored is not None
     # Given scores hold the prior by now.
@@ -236,38 +238,36 @@ def posterior_of_scoring(
     """
     dataset = scoring.dataset
     limit = control.remaining
+    on_progress = on_progress or (lambda done: None)
     # The average over completions, where it is asked for and affordable.
+    average = None
     is_averaged = missing == "average" or (missing == "auto" and method != "sampled")
     if is_averaged and not dataset.is_complete:
         with SearchControl(limit).running() as summing:
             average = average_over_completions(scoring, missing, summing, on_progress)
             if average is None and missing == "average":
-                on_progress = on_progress or (lambda done: None)
                 average = sampled_average(scoring, summing, on_progress, seed)
-        if average is not None:
-            result = _around(
-                average, average.selections.problem, scoring.prior, control
-            )
-            return replace(
-                result,
-                dataset=dataset,
-                score=scoring.score,
-                left_out=dataset.left_out,
-            )
-    with SearchControl(limit).running() as scoring_control:
-        scored = replace(scoring, every=True).scored(limit, scoring_control)
-    if scored.problem.stopped:
-        raise unfinished(f"the scoring: {scored.problem.stopped}", scoring_control)
-    result = posterior_of_problem(
-        scored.problem, scoring.prior, control, on_progress, method, seed
-    )
-    counts = None if dataset.is_complete else scoring.counts
+    # Else the counts of the table, or those that are estimated.
+    if average is not None:
+        problem = average.selections.problem
+        result = _around(average, problem, scoring.prior, control)
+    else:
+        with SearchControl(limit).running() as scoring_control:
+            scored = replace(scoring, every=True).scored(limit, scoring_control)
+        problem = scored.problem
+        if problem.stopped:
+            raise unfinished(f"the scoring: {problem.stopped}", scoring_control)
+        result = replace(
+            posterior_of_problem(
+                problem, scoring.prior, control, on_progress, method, seed
+            ),
+            counts=None if dataset.is_complete else scoring.counts,
+            learned=scored.learned,
+        )
     return replace(
         result,
-        counts=counts,
         dataset=dataset,
         score=scoring.score,
-        learned=scored.learned,
         left_out=dataset.left_out,
     )
 

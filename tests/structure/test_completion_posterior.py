@@ -249,3 +249,10 @@ def test_the_best_network_is_among_the_most_probable():
     posterior = el.posterior(table)
     _, _, _, joint = enumerated(table, el.BDeu(1.0), FamilyRules.of(3))
     assert posterior.best_probability > 0.8 * joint.sum(axis=0).max()
+
+
+def test_many_rows_have_no_exact_average_for_their_rounding():
+    rows = np.random.default_rng(0).integers(0, 2, (60_000, 3))
+    rows[0, 0] = -1
+    table = el.Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
+    assert el.posterior(table).claim == "exact for expected counts"
