@@ -89,7 +89,7 @@ def run(options: Posterior, output: Output) -> Answer:
 
 def _shown(posterior: StructurePosterior, record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of the record that people are shown: the most probable arcs."""
-    hidden = {"edges", "ancestors", "samples", "parents"}
+    hidden = {"edges", "ancestors", "samples", "parents", "unlisted"}
     facts = {key: value for key, value in record.items() if key not in hidden}
     arcs = posterior.to_frame().head(MAX_SHOWN)
     shown = {**facts, "arcs": arcs.to_dict("records")}

@@ -214,7 +214,7 @@ def _listed(key: str, values: Sequence[Any]) -> str:
     n_more = len(values) - MAX_LISTED
     if n_more > 0:
         texts.append(f"{n_more} more")
-    is_nested = any(isinstance(value, list | Mapping) for value in values)
+    is_nested = any(isinstance(value, list | tuple | Mapping) for value in values)
     separator = "; " if is_nested else ", "
     return separator.join(texts)
 

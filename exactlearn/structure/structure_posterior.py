@@ -62,7 +62,8 @@ class StructurePosterior(
     networks
         The probability of each network.
     best
-        Parents of each variable in the most probable network, by index.
+        Parents of each variable in the most probable network, by index; in that of the best score
+        on average where completions are averaged over, the best found where networks are sampled.
     counts
         The counts of families with missing cells that scores are of; ``None`` where they are of the
         table itself.
@@ -168,8 +169,9 @@ class StructurePosterior(
     def ancestors(self) -> NDArray[np.float64]:
         """Probability that ``[ancestor, descendant]`` are such, shape (n, n).
 
-        It is exact for variables that may form cycles with each other; others are counted in 2,000
-        networks drawn from the posterior, which gives a standard error of at most .011.
+        Exact sums give it for variables that may form cycles with each other; others are counted in
+        2,000 networks drawn from the posterior, with a standard error of at most .011. Where
+        networks are sampled, all are counted in them (:attr:`ancestor_error`).
         """
         return self.networks.ancestors
 
@@ -190,7 +192,7 @@ class StructurePosterior(
 
     @property
     def best_probability(self) -> float:
-        """Probability of the most probable network."""
+        """Probability of :attr:`best`."""
         return self.networks.probability(self.best)
 
     def parent_sets(self, variable: str | int) -> dict[tuple[str, ...], float]:
@@ -373,8 +375,8 @@ class StructurePosterior(
 
         P(outcome | do(cause)) is computed in networks drawn from the posterior, each with
         parameters drawn from theirs under the score's prior. Arcs are taken as causes, and hidden
-        common causes are assumed away: then the interval says how much the table tells, and else
-        nothing.
+        common causes are assumed away: the interval tells of the uncertainty about networks and
+        parameters, not of that assumption.
 
         Parameters
         ----------
